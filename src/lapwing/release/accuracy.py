@@ -206,31 +206,27 @@ def marginal_accuracy(
     )
 
 
-def _cells(table: MeasuredTable, schema: Schema) -> np.ndarray:
+def _cells(table: MeasuredTable, schema: Schema) -> Any:  # noqa: ANN401 - an index of NumPy
     """Return the cells to look at: in a plain table those of misfits are left out, which the model never has."""
-    if table.is_plain:
-        return fitting_cells(schema, table.columns, table.groupings_of(table.columns))
-    return np.ones(table.counts.shape, dtype=np.bool_)
+    return fitting_cells(schema, table.columns, table.groupings_of(table.columns)) if table.is_plain else ...
 
 
 def _sums_of(table: MeasuredTable, schema: Schema) -> Sums:
     """Return the counts of a table, each of which makes up a cell by itself."""
-    noisy = table.counts[_cells(table, schema)]
+    noisy = table.counts[_cells(table, schema)].ravel()
     every = noisy.size
     if table.leaves is not None:
         tree = table.leaves.question.tree
         every = tree.cells - len(tree.split_cells) + sum(len(leaves) for _, leaves in tree.leaves())
-    return Sums(noisy, np.ones(noisy.size, dtype=np.int64), table.law, every, table.threshold)
+    return Sums(noisy, np.broadcast_to(np.int64(1), noisy.shape), table.law, every, table.threshold)
 
 
 def counts_of(table: MeasuredTable, model: ReleasedModel, schema: Schema) -> np.ndarray | None:
     """Return the model's counts; None where the model does not say, or not in reasonable time."""
     try:
-        return (
-            _released(table, model)[_cells(table, schema)]
-            if table.leaves is None
-            else _leaf_counts(table.leaves, model)
-        )
+        if table.leaves is not None:
+            return _leaf_counts(table.leaves, model)
+        return np.asarray(_released(table, model)[_cells(table, schema)].ravel())
     except CapacityError:
         return None
 
