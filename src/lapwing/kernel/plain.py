@@ -72,13 +72,6 @@ def read_key(values: object, key: str, kind: type[T]) -> T:
     return found
 
 
-def read_optional(values: object, key: str, kind: type[T]) -> T | None:
-    """Return ``values[key]``, which may be null but must be there."""
-    if isinstance(values, Mapping) and key in values and values[key] is None:
-        return None
-    return read_key(values, key, kind)
-
-
 def read_list(values: object, key: str, kind: type[T]) -> tuple[T, ...]:
     """Return the list ``values[key]`` as a tuple, if every entry is of this type."""
     found: list[Any] = read_key(values, key, list)

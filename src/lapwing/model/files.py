@@ -16,7 +16,7 @@ from lapwing.atomic import whole_file
 from lapwing.errors import CapacityError, DataError, LapwingError, ParameterError
 from lapwing.kernel.codec import Codec
 from lapwing.kernel.noise_law import NoiseLaw
-from lapwing.kernel.plain import read_exact, read_key, read_keys, read_list, read_optional
+from lapwing.kernel.plain import read_exact, read_key, read_keys, read_list
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts
 from lapwing.kernel.questions.questions import RECORDS, Answer
 from lapwing.kernel.questions.registered import answer_from_dict, question_from_dict
@@ -202,8 +202,9 @@ def _answer_to_tree(answer: Answer) -> dict[str, object]:
 
 def _model_from_tree(tree: object) -> ReleasedModel:
     """Read back a model."""
-    part = read_optional(tree, "log_linear", dict)
-    _check_listed([read_key(table, "groupings", list) for table in read_list(part, "tables", dict)] if part else [])
+    part = read_key(tree, "log_linear", object)
+    tables = () if part is None else read_list(part, "tables", dict)
+    _check_listed([read_key(table, "groupings", list) for table in tables])
     model = _ARRAYS.read(_Model, tree)
     laws = _by_name(model.columns)
     log_linear = None if model.log_linear is None else _log_linear(model.log_linear, laws)
@@ -259,9 +260,9 @@ def _answer_from_tree(entry: object) -> Answer:
     """Read back one answer."""
     if isinstance(entry, dict) and "answer" in entry:
         return answer_from_dict({**entry, "question": _lowered(read_key(entry, "question", dict))})
-    asked, listed = read_keys(entry, "question", "tables")
+    asked, _ = read_keys(entry, "question", "tables")
     question = question_from_dict(_lowered(asked))
-    tables = [_ARRAYS.read(_Table, table) for table in read_list({"tables": listed}, "tables", dict)]
+    tables = [_ARRAYS.read(_Table, table) for table in read_list(entry, "tables", dict)]
     if isinstance(question, TreeCounts):
         return NoisyTree.of(question, [each.counts for each in tables], [each.noise for each in tables])
     if len(tables) != 1 or not isinstance(question, MarginalCounts):
