@@ -13,6 +13,7 @@ from lapwing.model.evidence import AskedTable
 from lapwing.model.statistics.expressions import Stat, condition_of
 from lapwing.schema.groupings.domains import Domain
 from lapwing.schema.groupings.grouping import Grouping, cut, identity
+from lapwing.schema.groupings.hierarchies import group_ends
 from lapwing.schema.schemas import Schema
 
 Condition = Mapping[str, object] | Stat | str
@@ -29,7 +30,7 @@ def asked_cells(where: Condition, schema: Schema) -> AskedTable:
         raise ParameterError(
             f"where divides its columns in {cells} cells, more than {_MOST_CELLS}; name fewer columns", code="LW507"
         )
-    axes = np.meshgrid(*map(_first_codes, groupings), indexing="ij")
+    axes = np.meshgrid(*(group_ends(grouping)[0] for grouping in groupings), indexing="ij")
     codes = {name: axis.ravel() for name, axis in zip(condition.columns, axes, strict=True)}
     inside = (condition.values(codes) > 0).reshape(axes[0].shape) & fitting_cells(schema, condition.columns, groupings)
     if not inside.any():
@@ -61,13 +62,6 @@ def _uncut(name: str, domain: Domain, statistic: Statistic) -> Grouping:
     return identity(domain)
 
 
-def _first_codes(grouping: Grouping) -> np.ndarray:
-    """Return a code of each group: ndarray of int64."""
-    starts, _, group = grouping.pieces()
-    _, first = np.unique(group, return_index=True)
-    return np.asarray(starts[first], dtype=np.int64)
-
-
 def _split(schema: Schema, name: str, grouping: Grouping, cells: AskedTable) -> Grouping:
     """Return the groups of a shown column, which also end where the condition on it does."""
     field = schema.field(name)
@@ -81,15 +75,7 @@ def _split(schema: Schema, name: str, grouping: Grouping, cells: AskedTable) -> 
 def _inside(cells: AskedTable, columns: Sequence[str], groupings: Sequence[Grouping]) -> np.ndarray:
     """Return where the condition is true in a table whose groups it does not cut: ndarray of bool, of its shape."""
     places = [columns.index(name) for name in cells.columns]
-    met = [
-        _group_at(asked, _first_codes(groupings[place])) for asked, place in zip(cells.groupings, places, strict=True)
-    ]
+    met = [asked.apply(group_ends(groupings[place])[0]) for asked, place in zip(cells.groupings, places, strict=True)]
     inside = cells.cells[np.ix_(*met)].transpose(np.argsort(places))
     shape = [grouping.groups if axis in places else 1 for axis, grouping in enumerate(groupings)]
     return np.broadcast_to(inside.reshape(shape), tuple(grouping.groups for grouping in groupings))
-
-
-def _group_at(grouping: Grouping, codes: np.ndarray) -> np.ndarray:
-    """Return the group of each code."""
-    starts, _, group = grouping.pieces()
-    return np.asarray(group[np.searchsorted(starts, codes, side="right") - 1])

@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, Protocol, cast
 
 import numpy as np
 
-from lapwing.errors import LapwingError, ParameterError
+from lapwing.errors import LapwingError, ParameterError, SchemaError
 from lapwing.maths.runs import Runs, merged_runs, runs_where
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.domains import Range
@@ -115,13 +115,12 @@ WHERE: Final = Asker()
 class HasColumns(Protocol):
     """What a condition needs of a `lapwing.schema.schemas.Schema`, which imports this module."""
 
-    @property
-    def fields(self) -> tuple[Field, ...]:
-        """All fields."""
+    def field(self, name: str) -> Field:
+        """Return the field of a name; a SchemaError where there is none."""
 
     @property
     def columns(self) -> tuple[Field, ...]:
-        """The modelled ones."""
+        """The modelled fields."""
 
 
 def range_to_dict(item: Between) -> dict[str, object]:
@@ -164,12 +163,16 @@ def where_runs(schema: HasColumns, where: object) -> dict[str, Runs]:
 
 def modelled(schema: HasColumns, name: str, asker: Asker = WHERE) -> Field:
     """Return a modelled column that a condition names."""
-    columns = {field.name: field for field in schema.columns}
-    if name in columns:
-        return columns[name]
-    if any(field.name == name for field in schema.fields):
+    try:
+        field = schema.field(name)
+    except SchemaError:
+        field = None
+    if field is not None and not field.identifier:
+        return field
+    if field is not None:
         said = f"column {quote(name)} is an identifier, which is not modelled; name another"
         raise asker.refused(said, "LW330")
+    columns = [field.name for field in schema.columns]
     more = f" and {len(columns) - _LISTED} more" if len(columns) > _LISTED else ""
     listed = f"columns: {', '.join(itertools.islice(columns, _LISTED))}{more}"
     raise asker.refused(f"no column {quote(name)}; {asked_about(name, columns, listed)}", "LW330")

@@ -20,6 +20,7 @@ from lapwing.model.sampling.keeping import Component, kept_components
 from lapwing.model.sampling.public_strata import MIXED, atom_cells, atom_groups, strata_of, stratum_rows
 from lapwing.model.sampling.repair import Pool, repaired
 from lapwing.schema.groupings.grouping import Grouping
+from lapwing.schema.groupings.hierarchies import told_apart
 from lapwing.schema.public_tables.cells import CodedTable, cell_runs, coded_tables
 from lapwing.schema.public_tables.tables import PublicTable
 from lapwing.schema.rules.search import completed
@@ -247,10 +248,8 @@ def open_boxes(model: ReleasedModel, tables: Sequence[CodedTable], rng: np.rando
 
 def _refined(groupings: Sequence[Grouping]) -> tuple[np.ndarray, list[np.ndarray], np.ndarray]:
     """Return what several groupings of a column tell apart: the part of each run, the runs of each part, the starts."""
-    pieces = [grouping.pieces() for grouping in groupings]
-    starts = np.unique(np.concatenate([piece[0] for piece in pieces]))
-    stops = np.append(starts[1:], pieces[0][1].max())
-    groups = np.stack([piece[2][np.searchsorted(piece[0], starts, side="right") - 1] for piece in pieces])
+    starts, groups = told_apart(groupings)
+    stops = np.append(starts[1:], groupings[0].values + groupings[0].reserved)
     _, part = np.unique(groups, axis=1, return_inverse=True)
     part = part.reshape(-1)
     runs = [np.stack([starts[part == at], stops[part == at]], axis=1) for at in range(int(part.max()) + 1)]

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from lapwing.maths.runs import Runs, below, codes_in, from_on, meet, runs_where
+from lapwing.maths.runs import Runs, below, codes_in, from_on, meet, overlaps, runs_where
 from lapwing.schema.rules.codes import CodedRule, CombinationRule, ExactSum, OrderPair
 from lapwing.schema.values import Numbers, Shown
 
@@ -80,9 +80,7 @@ def _by_combinations(rule: CombinationRule, domains: Domains) -> dict[str, Runs]
     pieces = [grouping.pieces() for grouping in rule.groupings]
     present = []
     for name, (starts, stops, group) in zip(rule.columns, pieces, strict=True):
-        # Pieces follow each other without gaps.
-        first = np.searchsorted(domains[name][:, 1], starts, side="right")
-        present.append(np.unique(group[first < np.searchsorted(domains[name][:, 0], stops, side="left")]))
+        present.append(np.unique(group[overlaps(starts, stops, domains[name])[1] > 0]))
     alive = rule.alive[np.ix_(*present)]
     found = {}
     for axis, (name, (starts, stops, group)) in enumerate(zip(rule.columns, pieces, strict=True)):
