@@ -66,6 +66,11 @@ _LINES: Final = {
 """Elements that begin a line; dd, td and th go on in it."""
 
 
+_WARNED: Final = "! "
+_WARNINGS: Final = {"warning", "warn", "refusal", "marked"}
+"""Classes of what stands out."""
+
+
 class _Lines(HTMLParser):
     """The texts of a page, a line for each fact."""
 
@@ -82,7 +87,10 @@ class _Lines(HTMLParser):
         given = dict(attrs)
         self._is_pre = tag == "pre"
         if tag in _LINES:
-            self.lines.append(_MARKS.get(tag, ""))
+            warned = self.lines[-1].strip() == _WARNED.strip() or not _WARNINGS.isdisjoint(
+                (given.get("class") or "").split()
+            )
+            self.lines.append(_WARNED if warned else _MARKS.get(tag, ""))
         elif tag in ("td", "th", "dd"):
             self.lines[-1] += " | " if self.lines[-1] else ""
         elif tag == "br":
@@ -110,7 +118,7 @@ def read(page: str) -> str:
     found.feed(page)
     found.close()
     lines = (re.sub(r" +", " ", each).strip() for each in found.lines)
-    return "\n".join(each for each in lines if each not in {"", *map(str.strip, _MARKS.values())}) + "\n"
+    return "\n".join(each for each in lines if each not in {"", "!", *map(str.strip, _MARKS.values())}) + "\n"
 
 
 def normalised(text: str) -> str:

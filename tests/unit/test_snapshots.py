@@ -49,5 +49,6 @@ def test_another_sentence_or_document_is_found():
 
 def test_a_page_is_read_a_line_for_each_fact():
     page = "<head><title>x</title></head><h1>A</h1><svg>x<p>x</p></svg><tr><td>b</td><td>c &lt; d</td></tr><p>e\n f"
+    page += "<div class='warning'> <p>g</p></div>"
 
-    assert read(page) == "# A\nb | c < d\ne f\n"
+    assert read(page) == "# A\nb | c < d\ne f\n! g\n"
