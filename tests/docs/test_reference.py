@@ -22,6 +22,13 @@ def command_line_page(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return command_line_page
 
 
+def test_the_glossary_is_that_of_the_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "tools"))
+    import glossary_page
+
+    assert glossary_page.PAGE.read_text(encoding="utf-8") == glossary_page.page(), "run python tools/glossary_page.py"
+
+
 def shown_object(path: str) -> object:
     module, _, name = path.rpartition(".")
     return getattr(importlib.import_module(module), name)
