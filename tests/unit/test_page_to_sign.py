@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 from html import unescape
 from pathlib import Path
 
@@ -10,36 +9,17 @@ import pytest
 
 from helpers.command import lapwing
 from helpers.small_people import synthesize, write_people
-from lapwing.model.certificate.certificate import Certificate
 
 CERTIFICATE = "out.csv.certificate.json"
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    """Return a folder with a release of ρ with a ledger, and one of pure ε."""
-    folder = tmp_path_factory.mktemp("made")
-    with pytest.MonkeyPatch.context() as patched:
-        patched.chdir(folder)
-        write_people()
-        terms = ("--unit", "zcdp", "--limit", "9", "--delta", "1e-6", "--neighbours", "add-remove")
-        assert lapwing("ledger", "init", "people", *terms, "--privacy-unit", "row", "--ledger", "l.db").status == 0
-        book = ("--ledger", "l.db", "--dataset", "people", "--delta", "1e-6")
-        assert synthesize("--model", "m.lapwing", "--prepared-by", "Ada", *book, out="out.csv").status == 0
-        assert synthesize("--mechanism", "independent", out="pure.csv").status == 0
-    return folder
-
-
 @pytest.fixture
-def place(made, tmp_path, monkeypatch):
-    """Work in a copy of it."""
-    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+def place(tmp_path, monkeypatch):
+    """Work in a folder with a release."""
     monkeypatch.chdir(tmp_path)
+    write_people()
+    assert synthesize().status == 0
     return tmp_path
-
-
-def certificate(file=CERTIFICATE):
-    return Certificate.from_dict(json.loads(Path(file).read_text()))
 
 
 def words(page):
