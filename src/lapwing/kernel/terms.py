@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from lapwing.errors import ParameterError
-from lapwing.schema.scalars import told
+from lapwing.schema.scalars import checked_rows, told
 
 Relation = Literal["add-remove", "replace-one"]
 
@@ -37,11 +37,9 @@ class Terms:
             raise ParameterError(
                 f"max_rows must be at least 1, got {self.max_rows}; give the rows one unit may own", code="LW302"
             )
-        if self.expected_rows is not None and self.expected_rows < 1:
-            raise ParameterError(
-                f"expected_rows must be at least 1, got {self.expected_rows}; give a public guess or leave it out",
-                code="LW315",
-            )
+        if self.expected_rows is not None:
+            rows = checked_rows("expected_rows", self.expected_rows, 1, code="LW315")
+            object.__setattr__(self, "expected_rows", rows)
         if self.rows is not None and (self.relation != "replace-one" or self.max_rows != 1):
             raise ParameterError(
                 "the number of rows is public only under replace-one with one row per unit; leave rows out",

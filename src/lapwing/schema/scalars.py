@@ -83,16 +83,17 @@ MOST_ROWS: Final = 2**40
 """Most rows that are drawn, expected, or made public by a table."""
 
 
-def checked_rows(what: str, number: object, least: int = 0) -> int:
-    """Return a number of rows to draw, if it is one; of every model the same, so that it is refused before one is paid.
+def checked_rows(what: str, number: object, least: int = 0, most: int = MOST_ROWS, *, code: str = "LW325") -> int:
+    """Return a number of rows, if it is one; of every model the same, so that it is refused before one is paid.
 
     >>> checked_rows("rows", 10)
     10
     """
-    if isinstance(number, bool) or not isinstance(number, Integral) or not least <= int(number) <= MOST_ROWS:
+    if isinstance(number, bool) or not isinstance(number, Integral) or not least <= int(number) <= most:
+        limit = "2**40" if most == MOST_ROWS else f"{most:,}"
         raise ParameterError(
-            f"{what} must be at least {least}, whole, and at most 2**40, got {told(number)}; give one such as 1000",
-            code="LW325",
+            f"{what} must be at least {least}, whole, and at most {limit}, got {told(number)}; give one such as 1000",
+            code=code,
         )
     return int(number)
 

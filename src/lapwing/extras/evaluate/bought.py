@@ -44,7 +44,7 @@ from lapwing.release.marked import NOTICE, Releasable
 from lapwing.release.runs.certify import Paid, promise_warnings
 from lapwing.release.runs.generators import chosen_seed, generator
 from lapwing.release.runs.records import Records
-from lapwing.release.runs.settings import SETTINGS, check_expected
+from lapwing.release.runs.settings import SETTINGS
 from lapwing.rows.counting import CodedSource
 from lapwing.rows.out.outputs import write_output
 from lapwing.rows.source import coded_table
@@ -94,9 +94,8 @@ def read_bought_settings(
 ) -> BoughtSettings:
     """Check what is public, and count the synthetic table, which is public too: its counts are released as they are."""
     refuse_private(synthetic, "the synthetic table")
-    check_expected("expected_rows must be a whole number", expected_rows)
     named = cast("Relation", neighbours)
-    relation = Terms(relation=named, max_rows=schema.max_rows, expected_rows=expected_rows).relation
+    terms = Terms(relation=named, max_rows=schema.max_rows, expected_rows=expected_rows)
     used = chosen_seed(seed)
     with coded_table(synthetic, replace(schema.as_written_out, privacy_unit=None)) as source:
         parts = list(source.chunks())
@@ -105,7 +104,12 @@ def read_bought_settings(
     codes = {name: np.concatenate([part[name] for part in parts]) for name in source.columns}
     compared = public_tables(codes, schema, rng=generator(used, "evaluate"))
     return BoughtSettings(
-        schema=schema, request=request, relation=relation, expected_rows=expected_rows, seed=used, compared=compared
+        schema=schema,
+        request=request,
+        relation=terms.relation,
+        expected_rows=terms.expected_rows,
+        seed=used,
+        compared=compared,
     )
 
 

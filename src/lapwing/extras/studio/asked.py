@@ -6,9 +6,9 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from lapwing.errors import BudgetError, DataError, LapwingError, ParameterError, SchemaError
+from lapwing.errors import BudgetError, DataError, LapwingError, SchemaError
 from lapwing.extras.office.policy import Policy, check_spending, in_force, named, recorded
 from lapwing.extras.studio.jobs import Choices, Job
 from lapwing.kernel.budget import accounts
@@ -20,18 +20,19 @@ from lapwing.release.runs.settings import Settings, read_settings, spending_of
 from lapwing.schema.changes import open_keys
 
 _MOST_LETTERS: Final = 200
+_MOST_DIGITS: Final = 40
 MISFITS: Final = "0.1"
 """The share of misfits that ends a release, as everywhere."""
 
 
-def whole_number(setting: str, text: str) -> int | None:
-    """Read a whole number above 0 as people write it, ``50,000`` too; None where nothing is written."""
+def number_in(text: str) -> Any:  # noqa: ANN401 - whoever takes the number refuses what is none
+    """Return a whole number as people write it, ``50,000`` too; None where nothing is written, other texts as they are.
+
+    >>> number_in("50,000"), number_in(" "), number_in("many")
+    (50000, None, 'many')
+    """
     plain = "".join(each for each in text if each not in " ,._'\u00a0\u202f")
-    if not plain:
-        return None
-    if not (plain.isascii() and plain.isdigit() and len(plain) <= 12 and int(plain) > 0):
-        raise ParameterError(f"{setting} must be a whole number above 0, got {text[:40]!r}; write 50000", code="LW315")
-    return int(plain)
+    return int(plain) if plain.isascii() and plain.isdigit() and len(plain) <= _MOST_DIGITS else text.strip() or None
 
 
 def settings_of(job: Job, choices: Choices) -> Settings:
@@ -50,7 +51,7 @@ def settings_of(job: Job, choices: Choices) -> Settings:
         rho=None,
         mechanism=choices.mechanism or None,
         neighbours=choices.neighbours,
-        expected_rows=whole_number("the number of rows", choices.expected_rows),
+        expected_rows=number_in(choices.expected_rows),
         seed=None,
         misfits=MISFITS,
     )

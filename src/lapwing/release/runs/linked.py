@@ -267,8 +267,7 @@ def _part(
     if getattr(mechanism, "prior", None) is not None:
         raise ParameterError("releases of linked tables take no prior; leave it out of the mechanism", code="LW305")
     own = read_request(epsilon=budget.amount) if budget.notion == "pure" else read_request(rho=budget.amount)
-    guess = (expected, "expected numbers of rows must be whole numbers")
-    found = table_settings(schema, mechanism, own, _RELATION, guess, seed=seed[0], is_seeded=seed[1])
+    found = table_settings(schema, mechanism, own, _RELATION, expected, seed=seed[0], is_seeded=seed[1])
     if looks_at_misfits(found.mechanism) and not keys:
         return found
     return replace(found, misfit_share=misfit_share(budget, schema.max_rows, found.expected_rows), keys=keys)

@@ -5,8 +5,6 @@ from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Final, cast
 
-import numpy as np
-
 from lapwing.errors import ParameterError, SchemaError
 from lapwing.kernel.budget.budget import Budget, BudgetRequest, Number, exact_number, read_request
 from lapwing.kernel.codec import SELDOM, Codec
@@ -36,7 +34,7 @@ from lapwing.release.runs.public_tables import check_priors, with_public_tables
 from lapwing.release.runs.spending import Spending
 from lapwing.schema.linked.database import is_linked
 from lapwing.schema.public_tables.cells import public_total
-from lapwing.schema.scalars import MOST_ROWS, told
+from lapwing.schema.scalars import told
 from lapwing.schema.schemas import Schema
 
 MOST_MISFITS: Final = Fraction(1, 10)
@@ -145,9 +143,8 @@ def read_settings(
         )
     request = read_request(epsilon=epsilon, delta=delta, rho=rho)
     checked = with_public_tables(usable_schema(schema), public_tables)
-    rule = "expected_rows must be a whole number"
     found = table_settings(
-        checked, mechanism, request, neighbours, (expected_rows, rule), seed=seed, is_seeded=seed is not None
+        checked, mechanism, request, neighbours, expected_rows, seed=seed, is_seeded=seed is not None
     )
     read = with_priors(found.mechanism, checked, prior, (request.budget, found.relation))
     share = (
@@ -176,19 +173,17 @@ def table_settings(
     mechanism: object,
     request: BudgetRequest,
     neighbours: str,
-    expected: tuple[int | None, str],
+    expected: int | None,
     *,
     seed: int | None,
     is_seeded: bool,
 ) -> Settings:
-    """Return the settings of one table; ``expected`` goes with what is said where it is no whole number."""
+    """Return the settings of one table."""
     chosen = usable_mechanism(mechanism)
     check_priors(schema, chosen)
-    given: Any = expected[0]
-    rows = public_total(schema) if given is None else int(given) if isinstance(given, np.integer) else given
     relation = checked_relation(neighbours, chosen)  # before public points are read
-    check_expected(expected[1], rows)
-    Terms(relation=relation, max_rows=schema.max_rows, expected_rows=rows)
+    rows = public_total(schema) if expected is None else expected
+    rows = Terms(relation=relation, max_rows=schema.max_rows, expected_rows=rows).expected_rows
     used = chosen_seed(seed)
     return Settings(
         schema=schema,
@@ -199,14 +194,6 @@ def table_settings(
         seed=used,
         is_seeded=is_seeded,
     )
-
-
-def check_expected(rule: str, rows: object) -> None:
-    """Refuse an expected number of rows that is no whole number, or larger than any number of rows drawn."""
-    is_whole = isinstance(rows, int) and not isinstance(rows, bool)
-    if rows is not None and (not is_whole or rows > MOST_ROWS):  # type: ignore[operator]
-        rule += " of at most 2**40" * is_whole
-        raise ParameterError(f"{rule}, got {told(rows)}; give a public guess", code="LW315")
 
 
 def usable_schema(schema: object) -> Schema:

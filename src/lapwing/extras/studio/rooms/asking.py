@@ -11,12 +11,14 @@ from starlette.responses import HTMLResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
 
 from lapwing.errors import LapwingError, ParameterError
+from lapwing.extras.studio.asked import number_in
 from lapwing.extras.studio.guard import REPORT_CONTENT
 from lapwing.extras.studio.pages import page, texts
 from lapwing.extras.studio.rooms.filters import Typed, chosen, filters, has_more, where_of
 from lapwing.extras.studio.rooms.opened import Subject
 from lapwing.present.document import crossed
 from lapwing.release.queries import framed, queried
+from lapwing.schema.scalars import check_whole_number, checked_rows
 
 if TYPE_CHECKING:
     import polars as pl
@@ -33,7 +35,6 @@ _PREVIEW: Final = 20
 _MOST_DRAWN: Final = 1_000_000
 """Rows of one download; more are drawn by `lapwing sample`."""
 
-_MOST_SEED: Final = 10**9 - 1
 _FEW_ATOMS: Final = 50
 _LOWER: Final = 2
 """Place of the interval's lower end behind the columns that were asked for."""
@@ -186,7 +187,8 @@ def _columns(subject: Subject, typed: Typed) -> list[str]:
 
 def _table(subject: Subject, typed: Typed, columns: Sequence[str], where: dict[str, Any]) -> "pl.DataFrame":
     """Return the table that was asked for."""
-    groups, weighted = _whole("groups", typed.one("groups", str(_GROUPS)), _MOST_GROUPS), bool(typed.all("weighted"))
+    groups, weighted = number_in(typed.one("groups", str(_GROUPS))), bool(typed.all("weighted"))
+    check_whole_number("groups", groups, 1, _MOST_GROUPS, code="LW302")
     return framed(*queried(subject.release, columns, groups=groups, weighted=weighted, where=where or None))
 
 
@@ -236,16 +238,6 @@ def _about_count(subject: Subject, where: dict[str, Any]) -> str:
 def _rows(number: float | None) -> str:
     """Return a number of rows."""
     return "" if number is None else f"{number:,.0f}"
-
-
-def _whole(what: str, text: str, most: int) -> int:
-    """Return a whole number that was typed."""
-    plain = text.strip().replace(",", "").replace(" ", "")
-    if not plain.isdecimal() or len(plain) > len(str(most)) or int(plain) > most:
-        raise ParameterError(
-            f"{what} must be a whole number of at most {most:,}; write it in digits, such as 1000", code="LW302"
-        )
-    return int(plain)
 
 
 # -- Rows under conditions.
@@ -305,9 +297,7 @@ def _drawn(find: Find, request: Request) -> Response:
     subject, typed = find(request), typed_in(request)
     try:
         where = where_of(subject.release.schema, typed)
-        count = _whole("the number of rows", typed.one("rows"), _MOST_DRAWN)
-        if not count:
-            raise ParameterError(f"the number of rows must be from 1 to {_MOST_DRAWN:,}; change it", code="LW325")
+        count = checked_rows("the number of rows", number_in(typed.one("rows")), 1, _MOST_DRAWN)
         frames = subject.release.frames(count, seed=_seed(typed), where=where or None)
         if typed.one("format") == "parquet":
             return attached(_parquet(frames), "synthetic-rows.parquet", "application/vnd.apache.parquet")
@@ -317,8 +307,7 @@ def _drawn(find: Find, request: Request) -> Response:
 
 
 def _seed(typed: Typed) -> int | None:
-    text = typed.one("seed").strip()
-    return _whole("the seed", text, _MOST_SEED) if text else None
+    return number_in(typed.one("seed"))  # type: ignore[no-any-return]
 
 
 def _csv(frames: "Iterator[pl.DataFrame]") -> Iterator[bytes]:

@@ -15,7 +15,7 @@ from starlette.routing import Route
 from lapwing.api.plan import plan
 from lapwing.errors import LapwingError
 from lapwing.extras.office.policy import forbidden
-from lapwing.extras.studio.asked import asked_for, settings_of, whole_number, with_choices
+from lapwing.extras.studio.asked import asked_for, number_in, settings_of, with_choices
 from lapwing.extras.studio.jobs import Choices, Job
 from lapwing.extras.studio.pages import form_of, go, job_of, page, texts
 from lapwing.mechanisms.registry import MECHANISMS, WHY_DEFAULT, default_mechanism
@@ -109,7 +109,7 @@ def _found(job: Job, choices: Choices) -> dict[str, Any]:
     if schema is None:
         return {"refusal": texts()["plan"]["no_schema"]}
     try:
-        rows = whole_number("the number of rows", choices.expected_rows)
+        rows = number_in(choices.expected_rows)
         if rows is None:
             return {"refusal": texts()["plan"]["no_rows"], "is_open": True}
         text = json.dumps(schema.to_dict())

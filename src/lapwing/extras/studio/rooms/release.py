@@ -12,17 +12,17 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from lapwing.api.synthesize import resume, synthesize
-from lapwing.errors import DataError, LapwingError, ParameterError
+from lapwing.errors import DataError, LapwingError
 from lapwing.extras.evaluate.report.page import check_installed
 from lapwing.extras.office.policy import named
 from lapwing.extras.studio.asked import (
     MISFITS,
     asked_for,
     ledger_of,
+    number_in,
     refusal_of,
     settings_of,
     stamp_of,
-    whole_number,
     with_choices,
 )
 from lapwing.extras.studio.jobs import Job, next_release, releases
@@ -39,6 +39,7 @@ from lapwing.release.release import Release
 from lapwing.release.runs.watching import Progress, StoppedError
 from lapwing.rows.out.outputs import whole_files
 from lapwing.rows.out.staging import PREFIX, SUFFIX
+from lapwing.schema.scalars import checked_rows
 from lapwing.schema.schemas import Schema
 
 _KIND: Final = "release"
@@ -154,12 +155,8 @@ def begun(request: Request) -> Response:
 
 def _rows(text: str) -> int | None:
     """Read a number of synthetic rows; None where the release's own is wanted."""
-    found = whole_number(_ROWS, text)
-    if found is not None and found > _MOST_ROWS:
-        raise ParameterError(
-            f"{_ROWS} must be at most {_MOST_ROWS:,}, got {found:,}; write a smaller one", code="LW315"
-        )
-    return found
+    found = number_in(text)
+    return None if found is None else checked_rows(_ROWS, found, 1, _MOST_ROWS)
 
 
 def signed(request: Request) -> Response:
@@ -219,7 +216,7 @@ def _begin(job: Job, schema: Schema, place: Path, work: Work) -> str:
             delta=choices.delta.strip() or None,
             mechanism=choices.mechanism or None,
             neighbours=choices.neighbours,  # type: ignore[arg-type]
-            expected_rows=whole_number("the number of rows", choices.expected_rows),
+            expected_rows=number_in(choices.expected_rows),
             ledger=ledger,
             dataset=(choices.dataset or None) if ledger is not None else None,
             transcript=place / TRANSCRIPT,

@@ -35,6 +35,7 @@ from lapwing.mechanisms.shared.cell_model import (
 )
 from lapwing.mechanisms.shared.one_way import asked_within, known_rows, paid_for_rows, told_rows
 from lapwing.mechanisms.shared.registration import INSIDE_CELLS, Registration, nothing_assumed, nothing_certified
+from lapwing.mechanisms.shared.settings import check_choice
 from lapwing.mechanisms.shared.trees.model import Placement
 from lapwing.model.certificate.certificate import Statement
 from lapwing.model.certificate.cost_lines import SHARE, VARIATION, Planned
@@ -117,6 +118,7 @@ class Grid:
     def __post_init__(self) -> None:
         if self.width is not None:
             check_edge("width", self.width)
+        check_choice(self, "placement", Placement)
         check_cell_settings(self)
 
     certified = nothing_certified
