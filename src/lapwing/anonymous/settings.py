@@ -1,11 +1,10 @@
 """The settings of an anonymous table, checked before any row is read."""
 
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Final, Literal, get_args
 
 from lapwing.errors import ParameterError
-from lapwing.schema.scalars import is_among, told
+from lapwing.schema.scalars import checked_rows, is_among, told
 
 Partition = Literal["practical", "theorem", "mdav"]
 Output = Literal["systematic", "iid", "shuffle"]
@@ -33,15 +32,12 @@ class Settings:
             value = getattr(self, name)
             if not is_among(value, words):
                 raise ParameterError(f"{name} must be one of {', '.join(words)}, got {told(value)}", code="LW303")
-        object.__setattr__(self, "min_group_size", _whole("min_group_size", self.min_group_size, 2))
+        size = checked_rows("min_group_size", self.min_group_size, 2, such_as=10, code="LW302")
+        object.__setattr__(self, "min_group_size", size)
         if not isinstance(self.improve, bool):
             raise ParameterError(f"improve must be true or false, got {told(self.improve)}", code="LW304")
         if self.rows is not None:
-            object.__setattr__(self, "rows", _whole("rows", self.rows, 1))
-            if self.rows > MOST_ROWS:
-                raise ParameterError(
-                    f"rows must be at most {MOST_ROWS}, got {self.rows}; they are held in memory", code="LW302"
-                )
+            object.__setattr__(self, "rows", checked_rows("rows", self.rows, 1, MOST_ROWS, code="LW302"))
         if self.output == "shuffle" and self.rows is not None:
             raise ParameterError(
                 "output shuffle makes as many rows as are kept; leave rows out, or take another output",
@@ -52,11 +48,3 @@ class Settings:
                 "output shuffle keeps every category; leave out categories mode, or take another output",
                 code="LW316",
             )
-
-
-def _whole(name: str, value: object, least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-        raise ParameterError(
-            f"{name} must be a whole number of at least {least}, got {told(value)}; give one such as 10", code="LW302"
-        )
-    return int(value)

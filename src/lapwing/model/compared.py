@@ -9,10 +9,11 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from lapwing.errors import CapacityError, ParameterError
+from lapwing.errors import CapacityError
 from lapwing.maths.arrays import Cells, Floats, Ints
 from lapwing.schema.groupings.domains import Domain
 from lapwing.schema.groupings.grouping import Grouping, evenly, identity
+from lapwing.schema.scalars import check_whole_number
 from lapwing.schema.schemas import Schema
 
 _MOST_CELLS: Final = 2**62
@@ -117,10 +118,9 @@ def choose_tables(
 
     For each of ``ways`` that is at most the number of columns, the tables, each as its columns in the schema's order.
     """
-    if any(isinstance(way, bool) or not isinstance(way, int) or way < 1 for way in ways):
-        raise ParameterError(f"ways must be whole numbers of at least 1, got {list(ways)!r:.80}", code="LW302")
-    if isinstance(triples, bool) or not isinstance(triples, int) or triples < 1:
-        raise ParameterError(f"triples must be a whole number of at least 1, got {triples!r:.80}", code="LW302")
+    for way in ways:
+        check_whole_number("each of ways", way, 1, code="LW302")
+    check_whole_number("triples", triples, 1, code="LW302")
     chosen, names = [], [column.name for column in schema.columns]
     for way in ways:
         possible = math.comb(len(names), way)

@@ -19,7 +19,7 @@ from lapwing.release.runs.watching import ProgressLike, counted, shown
 from lapwing.rows.kinds import Kind, Layout, Like
 from lapwing.rows.out.outputs import is_folder_name, rows_format, whole_files
 from lapwing.rows.threads import in_order, workers
-from lapwing.schema.scalars import checked_rows, path_text, told
+from lapwing.schema.scalars import check_whole_number, checked_rows, path_text
 from lapwing.schema.schemas import Schema
 
 if TYPE_CHECKING:
@@ -309,11 +309,7 @@ def write_release(rows: RowsOut, path: str | Path, rows_per_file: int, progress:
 
 def _frames_per_file(rows_per_file: int) -> int:
     """Return how many whole chunks a file of a folder holds."""
-    if isinstance(rows_per_file, bool) or not isinstance(rows_per_file, int) or rows_per_file < CHUNK:
-        raise ParameterError(
-            f"rows_per_file must be a whole number of at least {CHUNK}, got {told(rows_per_file)}", code="LW302"
-        )
-    return rows_per_file // CHUNK
+    return check_whole_number("rows_per_file", rows_per_file, CHUNK, code="LW302") // CHUNK
 
 
 def _told(frames: "Iterator[pl.DataFrame]", written: Written) -> "Iterator[pl.DataFrame]":

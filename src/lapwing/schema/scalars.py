@@ -83,7 +83,9 @@ MOST_ROWS: Final = 2**40
 """Most rows that are drawn, expected, or made public by a table."""
 
 
-def checked_rows(what: str, number: object, least: int = 0, most: int = MOST_ROWS, *, code: str = "LW325") -> int:
+def checked_rows(
+    what: str, number: object, least: int = 0, most: int = MOST_ROWS, *, such_as: int = 1000, code: str = "LW325"
+) -> int:
     """Return a number of rows, if it is one; of every model the same, so that it is refused before one is paid.
 
     >>> checked_rows("rows", 10)
@@ -91,21 +93,19 @@ def checked_rows(what: str, number: object, least: int = 0, most: int = MOST_ROW
     """
     if isinstance(number, bool) or not isinstance(number, Integral) or not least <= int(number) <= most:
         limit = "2**40" if most == MOST_ROWS else f"{most:,}"
-        raise ParameterError(
-            f"{what} must be at least {least}, whole, and at most {limit}, got {told(number)}; give one such as 1000",
-            code=code,
-        )
+        rule = f"must be at least {least}, whole, and at most {limit}"
+        raise ParameterError(f"{what} {rule}, got {told(number)}; give one such as {such_as}", code=code)
     return int(number)
 
 
 def check_whole_number(
-    what: str, value: object, least: int, most: int, hint: str = "", *, limit: str = "", code: str
-) -> None:
-    """Refuse what is no whole number in a range, the end of which may be told in other words."""
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise ParameterError(
-            f"{what} must be a whole number from {least} to {limit or most}, got {told(value)}{hint}", code=code
-        )
+    what: str, value: object, least: int, most: int | None = None, hint: str = "", *, limit: str = "", code: str
+) -> int:
+    """Return a whole number, if it is one in a range, the end of which may be told in other words."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < least or (most is not None and value > most):
+        ends = f"of at least {least}" if most is None else f"from {least} to {limit or most}"
+        raise ParameterError(f"{what} must be a whole number {ends}, got {told(value)}{hint}", code=code)
+    return value
 
 
 def is_encodable(text: str) -> bool:

@@ -11,7 +11,6 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
 from lapwing.kernel.questions.questions import Answer
@@ -24,11 +23,11 @@ from lapwing.mechanisms.shared.registration import (
     nothing_assumed,
     nothing_certified,
 )
+from lapwing.mechanisms.shared.settings import check_whole
 from lapwing.model.certificate.certificate import Statement
 from lapwing.model.certificate.cost_lines import VARIATION, Planned
 from lapwing.model.model import ReleasedModel
 from lapwing.schema.groupings.grouping import Grouping
-from lapwing.schema.scalars import told
 from lapwing.schema.schemas import Schema
 from lapwing.schema.short import short
 
@@ -67,10 +66,7 @@ class Independent:
     groups: int = 128
 
     def __post_init__(self) -> None:
-        if isinstance(self.groups, bool) or not isinstance(self.groups, int) or not 2 <= self.groups <= 65536:
-            raise ParameterError(
-                f"groups must be from 2 to 65536, got {told(self.groups)}; 128 suits most tables", code="LW302"
-            )
+        check_whole(self, "groups", 2, 65_536, "; 128 suits most tables")
 
     certified = nothing_certified
     assumptions = nothing_assumed

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from lapwing.errors import ParameterError
-from lapwing.schema.scalars import told
+from lapwing.schema.scalars import check_whole_number
 
 _PURPOSES = (
     *("fit", "rows", "certificate", "plan", "evaluate", "anonymize", "mu", "replicates", "finish", "audit"),
@@ -15,12 +14,8 @@ def checked_seed(seed: object) -> int | None:
     """Return the seed, if it is one."""
     if seed is None:
         return None
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= int(seed) < 2**128:
-        raise ParameterError(
-            f"seed must be a whole number from 0 to 2**128 - 1, got {told(seed)}; it draws rows, never noise",
-            code="LW309",
-        )
-    return int(seed)
+    hint, given = "; it draws rows, never noise", int(seed) if isinstance(seed, np.integer) else seed
+    return check_whole_number("seed", given, 0, 2**128 - 1, hint, limit="2**128 - 1", code="LW309")
 
 
 def fresh_seed() -> int:
