@@ -130,6 +130,12 @@ def test_a_budget_for_less_than_one_row_is_refused():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
+        ({"variant": "best"}, "variant must be exact or published, got 'best'; exact allows more rows"),
+        ({"degree": 0}, "degree must be a whole number from 1 to 20, got 0"),
+        ({"degree": None}, "degree must be a whole number from 1 to 20, got None"),
+        ({"draws": 0}, "draws must be a whole number from 1 to 1048576, got 0"),
+        ({"draws": True}, "draws must be a whole number from 1 to 1048576, got True"),
+        ({"points": 33}, "points must be a whole number from 1 to 32, got 33"),
         ({"floor": 0}, "floor must be from 0.000001 to 1, got 0; 0.1 suits most tables"),
         ({"floor": 1.5}, "floor must be from 0.000001 to 1, got 3/2; 0.1 suits most tables"),
         ({"floor": float("nan")}, "floor must be a finite number, got 'nan'; give a number such as 0.5"),
