@@ -264,7 +264,7 @@ def test_an_interrupt_leaves_no_folder_and_ends_all_threads(model):
         text=True,
     )
     deadline = time.monotonic() + 60
-    while not list(Path().glob(".lapwing-*/.*/part-00000.parquet")):
+    while not list(Path().glob(".lapwing-*/*/part-00000.parquet")):
         assert time.monotonic() < deadline
         time.sleep(0.05)
 
