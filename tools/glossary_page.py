@@ -6,13 +6,13 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "glossary.md"
-WORDS = ROOT / "src" / "lapwing" / "present" / "words.toml"
+WORDS = ROOT / "tools" / "words.toml"
 _HEAD = """\
-<!-- Made by tools/glossary_page.py from src/lapwing/present/words.toml: change that, then run it. -->
+<!-- tools/glossary_page.py -->
 
 # Glossary
 
-Where Lapwing has a word of its own, the usual one stands beside it.
+The usual word stands beside our own.
 """
 
 
