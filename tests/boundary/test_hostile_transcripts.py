@@ -188,4 +188,4 @@ def test_changed_transcripts_are_resumed_or_refused_and_touch_nothing_else(count
             results.add(outcome(partial(_rows_of, path)))
         assert _files(tmp_path) <= {"in", "in/t.jsonl", "in/t.jsonl.lock"}
 
-    assert {"read", "DataError", "ParameterError"} <= results
+    assert {"read", "DataError", "SchemaError"} <= results

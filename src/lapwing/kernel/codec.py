@@ -104,7 +104,10 @@ class Codec:
         return cast("dict[str, Any]", self._write(type(value), value))
 
     def read(self, kind: type[T], values: object, **known: object) -> T:
-        """Read back what `write` wrote; known: fields that are not in the document. A ParameterError with the place."""
+        """Read back what `write` wrote; a ParameterError with the place.
+
+        known: fields that are not in the document, or that were read from it already.
+        """
         return cast("T", self._object(kind, values, "", known, {}))
 
     def _write(self, kind: Kind, value: Json) -> Json:
@@ -164,6 +167,8 @@ class Codec:
             raise _refused(f"the key {_inside(place, unknown[0])!r} is not known")
         for part in parts:
             at = _inside(place, part.key)
+            if part.name in known:
+                continue
             if part.of and seen[part.of] != part.name:
                 if part.key in values:
                     raise _refused(f"the key {at!r} is for another {part.of}")

@@ -89,8 +89,9 @@ class LinkedSettings:
         """Read back what `to_dict` wrote, as `Settings` does; a ValueError where parts spend other than is debited."""
         if any(part["mechanism"]["settings"].get("prior") for part in values["parts"].values()):
             raise ValueError  # before its rows are read
-        found = _LINKED.read(cls, values)
-        parts, linked = found.parts, found.linked
+        parts = {name: Settings.from_dict(part) for name, part in values["parts"].items()}
+        linked = LinkedSchema.from_dict(values["linked"])
+        found = _LINKED.read(cls, values, parts=parts, linked=linked)
         if tuple(parts) != linked.names or any(part.schema != linked.coded[name] for name, part in parts.items()):
             raise ValueError
         first, *others = (part.request.budget for part in parts.values())

@@ -105,7 +105,9 @@ class Settings:
     @classmethod
     def from_dict(cls, values: object) -> "Settings":
         """Read back what `to_dict` wrote. No path in it is followed; `with_recorded_rows` reads its public rows."""
-        return SETTINGS.read(cls, values)
+        # What schema and mechanism refuse is told as it is.
+        schema, mechanism = (read_key(values, key, dict) for key in ("schema", "mechanism"))
+        return SETTINGS.read(cls, values, schema=usable_schema(schema), mechanism=_mechanism(mechanism))
 
     def with_recorded_rows(self, values: Mapping[str, Any], *, is_mended: bool = False) -> "Settings":
         """Return what `from_dict` read back with the public rows that it names, as far as they are those recorded.
@@ -274,11 +276,6 @@ def _mechanism(values: object) -> Mechanism:
     return make_mechanism(read_key(values, "name", str), read_key(values, "settings", dict))
 
 
-def _schema(values: object) -> Schema:
-    """Read the schema of a transcript, in which a text is no path."""
-    return usable_schema(read_key({"schema": values}, "schema", dict))
-
-
 def _request(values: object) -> BudgetRequest:
     """Read back what was asked for."""
     return read_request(**asdict(SETTINGS.read(Requested, values)))
@@ -289,7 +286,7 @@ SETTINGS: Final[Codec] = Codec(
         BudgetRequest: (lambda request: SETTINGS.write(Requested.of(request)), _request),
         Fraction: (str, read_exact),
         Mechanism: (lambda each: {"name": name_in_files(each), "settings": settings_of(each)}, _mechanism),
-        Schema: (Schema.to_dict, _schema),
+        Schema: (Schema.to_dict, usable_schema),
     }
 )
 """How settings stand in transcripts."""
