@@ -20,7 +20,7 @@ their atom has in the columns that the rule ties together.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
@@ -136,10 +136,6 @@ class RowChunks:
         """Return how many rows the chunks before one have."""
         least, longer = divmod(self.n, self.count)
         return number * least + int(np.count_nonzero(self.offsets[:number] < longer))
-
-    def no_rows(self) -> "pl.DataFrame":
-        """Return a frame of the same columns and types without rows."""
-        return replace(self, n=0, offsets=np.zeros(1, np.int64), source=None).frame(0)
 
 
 def row_chunks(

@@ -78,7 +78,7 @@ def _small_cells(columns: int, laws: Counter[NoiseLaw]) -> str:
     law, usual = laws.most_common(1)[0]
     return say(
         "attack.small_cells",
-        tables=f"{usual} of {laws.total()}" if usual < laws.total() else usual,
+        tables=f"{usual} of {laws.total()} noisy tables" if usual < laws.total() else counted(usual, "noisy table"),
         columns=counted(columns, "column"),
         sd=law.sd,
         lost=f"{100 * tail(law, 1):.0f} %",
