@@ -7,7 +7,7 @@ it costs; ``answer.py`` is the only code that reads rows and draws noise for it;
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Final, Generic, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -157,7 +157,11 @@ class Given:
 
     __slots__ = ()
 
-    question: Any
+    if TYPE_CHECKING:
+
+        @property
+        def question(self) -> Any:  # noqa: ANN401 - a field of each answer, of its own kind of question
+            """What was asked."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return question and answer as plain JSON values."""

@@ -99,6 +99,7 @@ def tree_of(text: str) -> Node:
     """
     asker, names = stat_asker(text), dict[str, str]()
     problem = f"a statistic is a text of at most {MOST_TEXT} characters; shorten it"
+    root: ast.expr | None = None
     if len(text) <= MOST_TEXT:
         try:
             with warnings.catch_warnings():
@@ -114,7 +115,7 @@ def tree_of(text: str) -> Node:
         else:
             is_small = sum(not isinstance(each, ast.expr_context) for each in ast.walk(root)) <= MOST_PARTS
             problem = "" if is_small else _TOO_LARGE
-    if problem:
+    if problem or root is None:
         raise asker.refused(problem, "LW340")
     return _Reader(asker, names).read(root)
 

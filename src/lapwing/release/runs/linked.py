@@ -57,8 +57,14 @@ class LinkedSettings:
         """The part of the first table."""
         return next(iter(self.parts.values()))
 
-    selection_delta: ClassVar = Fraction(0)  # no text is selected
-    expected_rows: ClassVar = None  # each part has its own
+    @property
+    def selection_delta(self) -> Fraction:
+        """The part of δ that selections of texts take: none."""
+        return Fraction(0)
+
+    @property
+    def expected_rows(self) -> None:
+        """None: each part has its own."""
 
     @property
     def name(self) -> str:

@@ -71,7 +71,10 @@ class Settings:
     misfit_share: Fraction | None = field(default=None, metadata=SELDOM)
     keys: bool = field(default=False, metadata=SELDOM)
 
-    selection_delta: ClassVar = Fraction(0)  # no text is selected
+    @property
+    def selection_delta(self) -> Fraction:
+        """The part of δ that selections of texts take: none."""
+        return Fraction(0)
 
     def __post_init__(self) -> None:
         checked_relation(self.relation, self.mechanism)

@@ -78,6 +78,7 @@ def render(page: Releasable[Page] | Internal[Page]) -> str:
 
     Same page, same libraries, same text. Vega draws some ten charts a second, inside this process.
 
+    >>> from lapwing.present.document import Page, Section, Text
     >>> words = Section(key="words", title="Words", parts=(Text(words="<b>"),))
     >>> html = render(Internal(Page(title="A & B", sections=(words,))))
     >>> "&lt;b&gt;" in html, "internal - do not publish" in html
