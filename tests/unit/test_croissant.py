@@ -274,7 +274,7 @@ def test_the_command_writes_it_before_the_certificate_that_it_names(tmp_path, mo
     from lapwing.rows.out import outputs
 
     real = outputs.os.replace
-    monkeypatch.setattr(outputs.os, "replace", lambda old, new: (order.append(Path(new).name), real(old, new)))
+    monkeypatch.setattr(outputs.os, "replace", lambda old, new: (order.append(Path(new)), real(old, new)))
     done = lapwing(
         *("synthesize", str(table), "--schema", str(tmp_path / "schema.json"), "--epsilon", "1"),
         *("--mechanism", "independent", "--rows", "10", "-o", str(tmp_path / "rows.csv")),
@@ -283,7 +283,7 @@ def test_the_command_writes_it_before_the_certificate_that_it_names(tmp_path, mo
 
     assert done.status == 0, done.err
     assert "The Croissant file has no license, url or creator, which Croissant asks for" in done.err + done.out
-    assert [name for name in order if not name.startswith(".")] == [
+    assert [new.name for new in order if new.parent == tmp_path] == [
         "m.lapwing",
         "rows.csv",
         "croissant.json",
