@@ -6,6 +6,7 @@ from lapwing.extras.evaluate.report.promise import fields_table
 from lapwing.model.certificate.cost_lines import asked_text
 from lapwing.model.certificate.verdict import WORDS
 from lapwing.model.linked_files import LinkedCertificate
+from lapwing.present.certificates import certificate_document
 from lapwing.present.document import Section, Table, counted
 from lapwing.release.linked.release import LinkedRelease
 from lapwing.release.plans import LinkedPlan
@@ -35,7 +36,7 @@ def linked_plan_card(plan: LinkedPlan) -> str:
     facts = [
         ("Privacy", plan.asked),
         ("Protected", plan.linked.protected),
-        ("Effort", f"about {plan.effort.seconds:.2g} s, {plan.effort.memory_bytes / 10**6:,.0f} MB"),
+        ("Time and memory", f"about {plan.effort.seconds:.2g} s, {plan.effort.memory_bytes / 10**6:,.0f} MB"),
     ]
     card = Card(
         kind="LinkedPlan",
@@ -68,7 +69,7 @@ def _linked(paid: LinkedCertificate, kind: str, folded: tuple[Section, ...]) -> 
         ("Privacy", asked_text(paid.total, paid.requested.epsilon, paid.requested.delta)),
         ("Protected", paid.protected),
         *((what, f"{each.released_rows:,} rows, by {each.mechanism}") for what, each in parts),
-        ("Recorded", "in no ledger" if paid.ledger is None else f"in the ledger under {paid.ledger.dataset}"),
+        ("Recorded", certificate_document(paid).text("recorded")),
     ]
     card = Card(
         kind=kind,

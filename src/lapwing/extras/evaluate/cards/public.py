@@ -74,7 +74,7 @@ def plan_card(plan: Plan) -> str:
         ("Mechanism", f"{_settings(plan.mechanism, plan.settings)}. {plan.reason}."),
         ("Answers", counted_lines(plan.lines)),
         ("Noise", f"{min(deviations):.3g} to {max(deviations):.3g} rows on a count (sd)" if deviations else ""),
-        ("Effort", f"about {plan.effort.seconds:.2g} s, {plan.effort.memory_bytes / 10**6:,.0f} MB"),
+        ("Time and memory", f"about {plan.effort.seconds:.2g} s, {plan.effort.memory_bytes / 10**6:,.0f} MB"),
     ]
     card = Card(
         kind="Plan",
