@@ -191,7 +191,7 @@ def test_manners_of_the_first_hour(place):
 
     assert (missing.status, missing.code) == (2, "LW903")
     assert "`lapwing start DATA` asks for it, `lapwing schema draft DATA` drafts it" in missing.error
-    assert "is a table in Parquet; give the schema here and the table as DATA" in table.error
+    assert "is a table in Parquet; a table is given as DATA" in table.error
     assert helped.status == 0
     assert "rounds : int" in helped.out
     assert not (place / "out.csv").exists()

@@ -66,7 +66,7 @@ COMMANDS = {
     "sample m.lapwing --rows 3 -o x.csv --where town=Oslo": 'choose one of "Bern", "Ulm"',
     "query m.lapwing --column agee": 'no field is called "agee"; did you mean "age"?',
     "query m.lapwing --column income": 'no field is called "income"; choose one of "age", "town", "smokes"',
-    "anonymize p.csv --schema s.json --min-group-size 1 -o x.csv": "at least 2, got 1; give one such as 10",
+    "anonymize p.csv --schema s.json --min-group-size 1 -o x.csv": "a whole number from 2 to 2**40, got 1; give one",
     "anonymize p.csv --schema s.json --min-group-size 5 -o x.csv --partition best": "'--partition': 'best' is",
     "link p.csv p.csv --schema s.json --epsilon 1 -o a.csv b.csv": "the schema describes one table, not linked ones",
     "audit Adaptiv": "did you mean Adaptive?",

@@ -192,7 +192,7 @@ def wide(columns, categories=2):
     [
         ({"expected_rows": 0, "epsilon": 1}, "expected_rows must be at least 1"),
         ({"expected_rows": None, "epsilon": 1}, "a plan needs expected_rows"),
-        ({"expected_rows": "many", "epsilon": 1}, "expected_rows must be at least 1, whole"),
+        ({"expected_rows": "many", "epsilon": 1}, "expected_rows must be a whole number from 1"),
         ({"expected_rows": 10}, "exactly one of epsilon and rho"),
         ({"expected_rows": 10, "epsilon": 1, "neighbours": "nearby"}, "neighbours must be one of"),
         ({"expected_rows": 10, "epsilon": 1, "mechanism": "nonesuch"}, "there is no mechanism"),

@@ -127,7 +127,7 @@ def test_each_simulated_row_is_its_own_unit():
         ({"m": True}, "m must be a whole number from 4 to 10000, got True"),
         (
             {"m": 4, "rows": 0},
-            "the number of rows must be at least 1, whole, and at most 2**40, got 0; give one such as 1000",
+            "the number of rows must be a whole number from 1 to 2**40, got 0; give one such as 1000",
         ),
         ({"m": 4, "seed": -1}, "seed must be a whole number from 0 to 2**128 - 1, got -1; it draws rows, never noise"),
     ],

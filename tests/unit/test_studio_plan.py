@@ -58,7 +58,7 @@ def test_what_cannot_be_planned_is_said_and_stays_typed(tmp_path):
     rooms = small_rooms(tmp_path)
 
     assert "epsilon must be a finite number" in shown(rooms, epsilon="much").text
-    assert "must be at least 1, whole" in shown(rooms, expected_rows="many").text
+    assert "must be a whole number from 1" in shown(rooms, expected_rows="many").text
     assert "Write about how many rows" in shown(rooms, expected_rows="").text
     assert "replace-one" in shown(rooms, mechanism="PrivateSampling").text
     refused = rooms.plan(epsilon='"><script>')

@@ -100,7 +100,7 @@ def test_two_tabs_at_once_make_one_release(rooms):
 
 
 def test_numbers_and_names_are_checked_before_anything_is_spent(rooms):
-    assert "must be at least 1, whole" in rooms.begin(rows="lots").refusal
+    assert "must be a whole number from 1" in rooms.begin(rows="lots").refusal
     assert "lots" in rooms.get("release").html
 
     rooms.job.file("schema.json").write_text(json.dumps({**SMALL, "draft": True}))

@@ -6,7 +6,7 @@ from typing import Final
 
 from lapwing.kernel.plain import at_least
 from lapwing.model.certificate.certificate import DOMAIN, EVALUATION, Certificate
-from lapwing.model.certificate.cost_lines import counted_lines
+from lapwing.model.certificate.cost_lines import asked_text, counted_lines
 from lapwing.model.certificate.declared import KeptRule, KeptTable
 from lapwing.model.certificate.issued import SHOWN, Beside, Issued
 from lapwing.model.certificate.promise import UNCOVERED, Pairs, pairs_apart, unit_field
@@ -98,7 +98,8 @@ def short_lines(whole: Promised) -> list[str]:
     people = " ".join(found.lines("prepared_by", "approved_by"))
     keys = ("release", "promise", "cost", "together", "not_protected", "attack")
     return [
-        *found.lines("verdict", "not_for"),
+        *found.lines("verdict"),
+        *found.lines("not_for"),
         *(line for key in keys for line in found.lines(key)),
         *files,
         *[people] * bool(people),
@@ -341,6 +342,11 @@ def made_by(whole: Promised) -> str:
 def pairs_of(whole: Promised) -> Pairs:
     """Return (δ, ε) that hold, the requested one first; a pure ε has one δ."""
     return ((whole.delta, whole.total.amount),) if whole.total.notion == "pure" else _requested_first(whole)
+
+
+def budget_of(whole: Promised) -> str:
+    """Return the budget as it was asked for, in signs, and what it comes to in ρ."""
+    return asked_text(whole.total, whole.requested.epsilon, whole.requested.delta)
 
 
 def price_of(whole: Promised) -> str:

@@ -93,7 +93,7 @@ def checked_rows(
     """
     if isinstance(number, bool) or not isinstance(number, Integral) or not least <= int(number) <= most:
         limit = "2**40" if most == MOST_ROWS else f"{most:,}"
-        rule = f"must be at least {least}, whole, and at most {limit}"
+        rule = f"must be a whole number from {least} to {limit}"
         raise ParameterError(f"{what} {rule}, got {told(number)}; give one such as {such_as}", code=code)
     return int(number)
 

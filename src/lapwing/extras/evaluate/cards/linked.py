@@ -3,10 +3,9 @@
 from lapwing.extras.evaluate.cards.card import Card, in_full, sentences
 from lapwing.extras.evaluate.cards.public import told, tone
 from lapwing.extras.evaluate.report.promise import fields_table
-from lapwing.model.certificate.cost_lines import asked_text
 from lapwing.model.certificate.verdict import WORDS
 from lapwing.model.linked_files import LinkedCertificate
-from lapwing.present.certificates import certificate_document
+from lapwing.present.certificates import budget_of, certificate_document
 from lapwing.present.document import Section, Table, counted
 from lapwing.release.linked.release import LinkedRelease
 from lapwing.release.plans import LinkedPlan
@@ -66,7 +65,7 @@ def _linked(paid: LinkedCertificate, kind: str, folded: tuple[Section, ...]) -> 
     tones = [tone(each.verdict) for _, each in parts if each.verdict is not None]
     graded = [(what, each.verdict.short) for what, each in parts if each.verdict is not None]
     facts = [
-        ("Privacy", asked_text(paid.total, paid.requested.epsilon, paid.requested.delta)),
+        ("Privacy", budget_of(paid)),
         ("Protected", paid.protected),
         *((what, f"{each.released_rows:,} rows, by {each.mechanism}") for what, each in parts),
         ("Recorded", certificate_document(paid).text("recorded")),

@@ -12,9 +12,9 @@ from lapwing.kernel.questions.misfit_rows.question import MisfitRows
 from lapwing.mechanisms.registry import registration_named, settings_of
 from lapwing.model.accuracy import Accuracy, CountAccuracy, TableAccuracy
 from lapwing.model.certificate.certificate import DOMAIN, EVALUATION, Certificate
-from lapwing.model.certificate.cost_lines import asked_text, counted_lines
+from lapwing.model.certificate.cost_lines import counted_lines
 from lapwing.model.certificate.verdict import Verdict, Word
-from lapwing.present.certificates import certificate_document, source_of_rows
+from lapwing.present.certificates import budget_of, certificate_document, source_of_rows
 from lapwing.present.document import Section, Table, counted, crossed, sentence, upper_first
 from lapwing.present.messages import say
 from lapwing.present.plans import plan_document
@@ -210,7 +210,7 @@ def paid_facts(paid: Certificate) -> Facts:
     mechanism = _settings(paid.mechanism, paid.settings) if is_release else ""
     issued = paid.issued
     return [
-        ("Privacy", asked_text(paid.total, paid.requested.epsilon, paid.requested.delta)),
+        ("Privacy", budget_of(paid)),
         ("Protected", protected(paid.relation, paid.privacy_unit)),
         ("Rows", rows),
         ("Mechanism", mechanism),

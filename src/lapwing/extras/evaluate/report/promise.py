@@ -1,7 +1,6 @@
 """What a release promises about privacy, what that stands on, and what its owner declared, without mathematics."""
 
 from collections import Counter
-from fractions import Fraction
 from typing import Final
 
 from lapwing.kernel.budget.budget import Budget
@@ -9,8 +8,9 @@ from lapwing.kernel.plain import at_least
 from lapwing.model.certificate.attack import most_found, most_right, up
 from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.certificate.promise import unit_field
-from lapwing.present.certificates import Promised, certificate_document
+from lapwing.present.certificates import Promised, budget_of, certificate_document
 from lapwing.present.document import Part, Section, Table, Text, clipped, counted, crossed, percent, sentence
+from lapwing.present.promises import pair_text
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import Schema
 
@@ -108,33 +108,6 @@ _ORIGINS: Final = {
     "assumed": "assumed: taken from the table by its owner's decision",
     "dp": "bought: learned from the table with budget",
 }
-_RAISED: Final = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-
-
-def budget_text(certificate: Promised) -> str:
-    """Return the budget in signs, such as ``ε = 1, δ = 10⁻⁹``."""
-    total = certificate.total
-    if total.notion == "pure":
-        return f"ε = {at_least(total.epsilon, 4)}"
-    pairs = dict(certificate.epsilons)
-    if certificate.requested.delta in pairs:
-        assert certificate.requested.delta is not None
-        return _pair_text(certificate.requested.delta, pairs[certificate.requested.delta], 4, ", ")
-    return f"ρ = {at_least(total.rho, 4)}"
-
-
-def small_text(value: float) -> str:
-    """Return a small number as people write it.
-
-    >>> small_text(1e-9), small_text(2.5e-7), small_text(0.01)
-    ('10⁻⁹', '2.5·10⁻⁷', '0.01')
-    """
-    if not 0 < value < 0.001:
-        return f"{value:.3g}"
-    digits, _, power = f"{value:.2e}".partition("e")
-    raised = str(int(power)).translate(_RAISED)
-    factor = digits.rstrip("0").rstrip(".")
-    return f"10{raised}" if factor == "1" else f"{factor}·10{raised}"
 
 
 def protected(certificate: Promised) -> tuple[str, str]:
@@ -179,7 +152,7 @@ def promise_section(certificate: Promised) -> Section:
 
 def _for_experts(certificate: Promised) -> tuple[Part, ...]:
     """Return the promise in formulas and tables."""
-    pairs = tuple(_pair_text(delta, epsilon, 5, " at ") for delta, epsilon in certificate.epsilons)
+    pairs = tuple(pair_text(delta, epsilon) for delta, epsilon in certificate.epsilons)
     field = unit_field(certificate.privacy_unit)
     delta = certificate.delta
     accused = [(alarm, most_found(certificate.total, alarm, delta)) for alarm in _ALARMS]
@@ -213,16 +186,11 @@ def _for_experts(certificate: Promised) -> tuple[Part, ...]:
 def _formal(certificate: Promised) -> str:
     """Return the promise as an expert writes it."""
     if certificate.total.notion == "pure":
-        return f"Pure ε-differential privacy with {budget_text(certificate)}, {certificate.relation} neighbours."
+        return f"Pure ε-differential privacy with {budget_of(certificate)}, {certificate.relation} neighbours."
     return (
         f"Zero-concentrated differential privacy with ρ = {at_least(certificate.total.rho, 6)}, "
         f"{certificate.relation} neighbours. It implies, among others:"
     )
-
-
-def _pair_text(delta: Fraction, epsilon: Fraction, digits: int, between: str) -> str:
-    """Return a pair in signs, rounded up."""
-    return f"ε = {at_least(epsilon, digits)}{between}δ = {small_text(float(at_least(delta, 3)))}"
 
 
 def assumed_section(schema: Schema, certificate: Certificate) -> Section:

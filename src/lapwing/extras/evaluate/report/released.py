@@ -12,11 +12,9 @@ from typing import Final
 from lapwing.extras.evaluate.report.cost import accuracy_section, cost_section
 from lapwing.extras.evaluate.report.promise import (
     assumed_section,
-    budget_text,
     declared_sections,
     promise_section,
     protected,
-    small_text,
 )
 from lapwing.extras.evaluate.report.released_columns import ReleasedColumn, ReleasedMap, column_parts
 from lapwing.extras.evaluate.report.released_pairs import ReleasedPairs, counted_pairs, pairs_section
@@ -27,7 +25,7 @@ from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.certificate.cost_lines import counted_lines
 from lapwing.model.certificate.promise import uncovered_warnings, unit_field
 from lapwing.model.model import ReleasedModel
-from lapwing.present.certificates import source_of_rows, verdict_facts
+from lapwing.present.certificates import budget_of, source_of_rows, verdict_facts
 from lapwing.present.document import Fact, Facts, Part, Section, Table, Text, sentence
 from lapwing.schema.schemas import Schema
 
@@ -77,9 +75,7 @@ def _short(schema: Schema, model: ReleasedModel, certificate: Certificate, accur
             "rows", "rows that the model stands for", f"{certificate.released_rows:,}", note=source_of_rows(certificate)
         ),
         Fact("columns", "columns", f"{len(schema.columns):,}", note=f"released by {certificate.mechanism}"),
-        Fact(
-            "privacy", "privacy budget spent", budget_text(certificate), note=f"on {counted_lines(certificate.lines)}"
-        ),
+        Fact("privacy", "privacy budget", budget_of(certificate), note=f"on {counted_lines(certificate.lines)}"),
         Fact("right", f"the most that guessing {question} can be right", right, note=f"50 % is tossing a coin{but}"),
     ]
     laws = [line.noise for line in certificate.lines if line.noise is not None and line.question in _COUNTS]
@@ -171,10 +167,7 @@ def _again(schema: Schema, model: ReleasedModel, certificate: Certificate, answe
         ("Lapwing", certificate.lapwing),
         ("code (SHA-256)", certificate.code or "-"),
         ("mechanism", certificate.mechanism),
-        (
-            "requested",
-            ", ".join(f"{sign} = {small_text(float(value))}" for sign, value in asked.items() if value is not None),
-        ),
+        ("requested", ", ".join(f"{sign} = {float(value):.6g}" for sign, value in asked.items() if value is not None)),
         ("neighbours", certificate.relation),
         ("privacy unit", certificate.privacy_unit),
         ("seed of the rows", seed),
