@@ -67,7 +67,7 @@ def test_rows_below_one_are_refused_before_anything_is_spent(place, capfd, rows)
 
     said = command(data, "s.json", "--epsilon", "1", "--rows", str(rows))
 
-    assert "rows must be at least 1" in said.error
+    assert "rows must be a whole number from 1" in said.error
     assert_hidden(watched(lambda: None), capfd, place, [data])
 
 

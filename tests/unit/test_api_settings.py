@@ -33,7 +33,7 @@ def settings(schema=FIELDS, **changes):
         ({"mechanism": "AIM"}, "there is no mechanism 'AIM'; choose one of"),
         ({"mechanism": Independent}, "mechanism must be a name or settings"),
         ({"mechanism": 3}, "mechanism must be a name or settings"),
-        ({"expected_rows": 0}, "expected_rows must be at least 1"),
+        ({"expected_rows": 0}, "expected_rows must be a whole number from 1"),
         ({"expected_rows": 10.5}, "expected_rows must be a whole number from 1"),
         ({"expected_rows": True}, "expected_rows must be a whole number from 1"),
         ({"seed": -3}, "seed must be a whole number"),

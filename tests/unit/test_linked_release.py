@@ -192,7 +192,7 @@ def test_two_parts_that_cost_more_than_was_asked_for_have_no_certificate(release
     [
         ({"parent_share": 0}, "parent_share must be above 0"),
         ({"parent_share": 1}, "parent_share must be above 0"),
-        ({"expected_parents": 0}, "expected_rows must be at least 1"),
+        ({"expected_parents": 0}, "expected_rows must be a whole number from 1"),
         ({"expected_children": 1.5}, "must be a whole number from 1"),
         ({"child_mechanism": "privatesampling"}, "replace-one"),
         ({"seed": -1}, "seed must be"),

@@ -190,7 +190,7 @@ def wide(columns, categories=2):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"expected_rows": 0, "epsilon": 1}, "expected_rows must be at least 1"),
+        ({"expected_rows": 0, "epsilon": 1}, "expected_rows must be a whole number from 1"),
         ({"expected_rows": None, "epsilon": 1}, "a plan needs expected_rows"),
         ({"expected_rows": "many", "epsilon": 1}, "expected_rows must be a whole number from 1"),
         ({"expected_rows": 10}, "exactly one of epsilon and rho"),
