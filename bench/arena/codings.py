@@ -20,6 +20,15 @@ PARTS = 32
 """Most parts of the range of a number or date."""
 
 
+BESIDE = ("target", "parity")
+"""What the arena says of a table beside its schema, in the same file."""
+
+
+def schema_of(told: Mapping[str, object]) -> Schema:
+    """Return the schema in what the arena says of a table."""
+    return Schema.from_dict({key: value for key, value in told.items() if key not in BESIDE})
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Coding:
     """The public codes of one table.

@@ -9,14 +9,13 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from arena.codings import PARTS, Coding, coding_of
+from arena.codings import PARTS, Coding, coding_of, schema_of
 from arena.tables import ArenaTable
 
 from lapwing.kernel.budget.budget import requested_budget
 from lapwing.kernel.budget.conversions import epsilon_for
 from lapwing.rows.source import all_codes, code_table
 from lapwing.schema.groupings.grouping import cut
-from lapwing.schema.schemas import Schema
 
 SHARE = Fraction(1, 10)
 """Part of the budget that buys quantile bins."""
@@ -85,7 +84,7 @@ def _less(budget: dict[str, Any]) -> dict[str, Any]:
 
 def _coded(path: Path, domain: dict[str, int], codes_schema: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
     """Return the entries of a table of codes."""
-    columns = Schema.from_dict(schema).columns
+    columns = schema_of(schema).columns
     return {
         "train": str(path),
         "domain": domain,
@@ -102,13 +101,13 @@ def has_numbers(table: ArenaTable) -> bool:
 
 def _wide_columns(table: ArenaTable) -> list[str]:
     """Return the numbers and dates that fixed bins cut."""
-    ordered = [field for field in Schema.from_dict(table.schema).columns if not field.is_categorical]
+    ordered = [field for field in schema_of(table.schema).columns if not field.is_categorical]
     return [field.name for field in ordered if field.domain.values > table.domain[field.name]]
 
 
 def _bought(table: ArenaTable, budget: dict[str, Any], rng: np.random.Generator) -> Coding:
     """Return the codes whose numbers have quantile bins, bought with a tenth of the budget."""
-    schema, fixed = Schema.from_dict(table.schema), coding_of(Schema.from_dict(table.schema))
+    schema, fixed = schema_of(table.schema), coding_of(schema_of(table.schema))
     codes = all_codes(code_table(table.train, schema), schema)
     wide = _wide_columns(table)
     medians = LEVELS * len(wide)

@@ -8,6 +8,7 @@ import numpy as np
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
+from arena.codings import schema_of
 from arena.learning import learned, target_of
 from arena.marginals import variations
 
@@ -58,7 +59,7 @@ def measured(train: object, held: object, synthetic: object, schema: dict[str, o
     ValueError
         Where there are no synthetic rows.
     """
-    own = Schema.from_dict(schema)
+    own = schema_of(schema)
     real, apart, made = (_codes(rows, own) for rows in (train, held, synthetic))
     if not height(made):
         raise ValueError("there are no synthetic rows, so that nothing can be measured; let the rival make some")

@@ -18,12 +18,11 @@ import polars as pl
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 from arena import recipes
-from arena.codings import PARTS, Coding, coding_of
+from arena.codings import PARTS, Coding, coding_of, schema_of
 from arena.learning import target_of
 from splits import train_test
 
 from lapwing.rows.source import all_codes, code_table
-from lapwing.schema.schemas import Schema
 
 BENCH = Path(__file__).resolve().parents[1]
 SHARED = BENCH.parents[1] / "shared" / "data"
@@ -103,7 +102,7 @@ def made(name: str, folder: str | os.PathLike[str]) -> ArenaTable:
 
 def _coding(name: str, schema: dict[str, object]) -> Coding:
     """Return the public codes of a table."""
-    return coding_of(Schema.from_dict(schema), parts=None if name in CODED_ALREADY else PARTS)
+    return coding_of(schema_of(schema), parts=None if name in CODED_ALREADY else PARTS)
 
 
 def _write(name: str, home: Path) -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from helpers.arena import learning, measures
+from helpers.arena import codings, learning, measures
 from lapwing.schema.schemas import Schema
 
 BITS = {
@@ -147,7 +147,7 @@ def test_held_rows_of_one_class_have_no_area():
 
 
 def test_two_classes_are_the_most_equal_halves_in_the_order_of_the_schema():
-    schema = Schema.from_dict(MIXED)
+    schema = codings.schema_of(MIXED)
     ages = np.array([0, 0, 0, 5, 5, 9, 120], dtype=np.uint8)
 
     assert learning.class_cut({"age": ages}, schema.field("age")) == 5

@@ -17,7 +17,7 @@ def test_what_a_name_stands_for_is_there(name):
 def test_every_name_is_asked_for_and_none_is_missing():
     text = "\n".join(path.read_text(encoding="utf-8") for path in python_files(PACKAGE))
 
-    assert set(re.findall(r'\b(?:extra|Loaded)\("([^"]+)"', text)) == set(PATHS)
+    assert set(re.findall(r'\b(?:extra|Loaded|_told)\("([^"]+)"', text)) == set(PATHS)
 
 
 def test_a_method_is_bound_and_a_function_is_not():

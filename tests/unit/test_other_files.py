@@ -155,7 +155,7 @@ def test_the_dialect_names_the_sheet_and_the_rows_before_the_names(tmp_path):
         codes(tmp_path / "rows.xlsx", Schema.from_dict(written | {"dialect": {"sheet": "none"}}))
     with pytest.raises(DataError, match='has no column "age"'):
         codes(tmp_path / "rows.xlsx", Schema.from_dict(written | {"dialect": {"sheet": "first"}}))
-    with pytest.raises(SchemaError, match="dialect: sheet must be the name of a sheet, got 1"):
+    with pytest.raises(SchemaError, match="dialect: sheet must be a text that is not empty, got 1"):
         Schema.from_dict(written | {"dialect": {"sheet": 1}})
 
 

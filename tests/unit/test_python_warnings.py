@@ -11,6 +11,7 @@ from helpers.linked_homes import SCHEMA as HOMES
 from helpers.linked_homes import tables
 from helpers.small_people import synthesize, write_people
 from lapwing.errors import CertificateWarning
+from lapwing.present.certificates import verdict_facts
 
 SCHEMA = {"fields": [{"name": "city", "type": "string", "categories": ["x", "y"]}, {"name": "flag", "type": "boolean"}]}
 DATA = pl.DataFrame({"city": ["x", "y"] * 50, "flag": [True, False] * 50})
@@ -50,7 +51,7 @@ def test_a_weak_verdict_is_warned_of_in_the_certificate_s_words():
     words = {grade.word for grade in release.certificate.verdict.grades}
     said = [str(each.message) for each in found if str(each.message).startswith("Verdict: ")]
     assert words & {"weak", "none"}
-    assert said == [" ".join(release.certificate.verdict.lines())]
+    assert said == [" ".join(fact.line for fact in verdict_facts(release.certificate.verdict))]
 
 
 def test_a_filter_silences_them_and_one_that_makes_errors_loses_no_release():

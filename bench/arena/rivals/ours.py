@@ -21,7 +21,8 @@ def fit(rows: Any, job: dict[str, Any], *, mechanism: object) -> working.Sampler
     )
     # Advice to users of the library, such as that a default was chosen.
     warnings.simplefilter("ignore", lw.LapwingWarning)
-    release = lw.synthesize(frame, job["schema"], mechanism=mechanism, seed=job["run"], **budget)
+    schema = {key: value for key, value in job["schema"].items() if key not in ("target", "parity")}
+    release = lw.synthesize(frame, schema, mechanism=mechanism, seed=job["run"], **budget)
     return partial(drawn, release, list(job["domain"]) if is_coded else None)
 
 
