@@ -6,6 +6,7 @@ import re
 import sqlite3
 import uuid
 from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +61,7 @@ def two_debits() -> None:
 
     def anew(self: records.AccountedSink, settings: Any) -> None:
         kept = self._records
-        self._records = type(kept)(**{**kept.to_dict(), "release_id": uuid.uuid4().hex}, transcript=kept.transcript)
+        self._records = replace(kept, release_id=uuid.uuid4().hex)
         debit(self, settings)
 
     records.AccountedSink.debit = anew

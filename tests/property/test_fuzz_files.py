@@ -16,8 +16,9 @@ import pytest
 from helpers.foreign_files import FOREIGN
 from helpers.good_files import BARE, FULL, TREES, read_metadata, read_public, read_schema
 from helpers.hostile import changed, damaged, outcome, watched
-from lapwing.cli.commands.saved import read_condition_rows, read_conditions
+from lapwing.cli.commands.saved import read_condition_rows
 from lapwing.rows.out.decode import decoded_column
+from lapwing.schema.conditions import read_conditions
 from lapwing.schema.schemas import Schema
 
 CELLS = (

@@ -95,7 +95,7 @@ test_that("errors are one sentence with a code, and warnings are warnings", {
   expect_equal(codes(synthesize(df, "none.json", epsilon = 1)), "LW201")
   expect_equal(codes(synthesize(df, schema, epsilon = 1, mechanism = list(name = "Independent", nonsense = 1))), "LW306")
   expect_equal(codes(synthesize(df, schema, epsilon = 1, mechanism = list(name = "synthesize"))), "LW305")
-  expect_equal(codes(sample_rows(release, 1, where = list(nonsense = 1))), "LW219")
+  expect_equal(codes(sample_rows(release, 1, where = list(nonsense = 1))), "LW330")
   expect_equal(codes(sample_rows(release, 1, where = list(sex = "x"))), "LW323")
 
   warning <- suppressWarnings(
