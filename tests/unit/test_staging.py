@@ -271,3 +271,20 @@ def test_a_folder_of_transcripts_that_cannot_be_made_is_one_sentence(tmp_path):
         lw.synthesize(tmp_path / "rows.csv", schema, epsilon=1, ledger=ledger.path, dataset="d")
 
     assert ledger.balance("d").spent == 0
+
+
+@pytest.mark.parametrize("step", ["mkdir", "open", "_is_still"])
+def test_an_interrupt_at_any_step_leaves_no_hidden_folder(tmp_path, monkeypatch, step):
+    place = {"mkdir": (Path, "mkdir"), "open": (staging.os, "open"), "_is_still": (staging, "_is_still")}[step]
+    real = getattr(*place)
+
+    def interrupted(*arguments, **settings):
+        monkeypatch.undo()
+        real(*arguments, **settings)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(*place, interrupted)
+    with pytest.raises(KeyboardInterrupt), staging.staged(tmp_path):
+        pass
+
+    assert list(tmp_path.iterdir()) == []

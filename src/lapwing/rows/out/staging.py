@@ -7,11 +7,11 @@ machine, or a day later. Windows has no such locks: nothing is cleared away ther
 import contextlib
 import errno
 import hashlib
+import itertools
 import os
 import platform
 import shutil
 import stat
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -32,6 +32,7 @@ other machines do not see, younger ones might be in use there."""
 PATIENCE_SECONDS = 30.0
 """How long a process waits for another that puts its files in place, which takes milliseconds."""
 _LOCK = ".lapwing.lock"
+_NUMBERS = itertools.count()  # of the hidden folders of this process
 
 
 @contextlib.contextmanager
@@ -42,7 +43,8 @@ def staged(folder: Path) -> Iterator[Path]:
     with contextlib.ExitStack() as stack:
         hidden = None
         while hidden is None:  # another process may clear a folder away before it is locked
-            hidden = _held(Path(tempfile.mkdtemp(prefix=here, suffix=SUFFIX, dir=folder)), stack)
+            own = f"{os.getpid()}-{next(_NUMBERS)}-{time.time_ns():x}"  # no random bit before a debit
+            hidden = _held(folder / f"{here}{own}{SUFFIX}", stack)
         yield hidden
 
 
@@ -58,7 +60,12 @@ def _digest(text: str) -> str:
 
 
 def _held(hidden: Path, stack: contextlib.ExitStack) -> Path | None:
-    """Lock a new hidden folder, to be removed and let go at the end; None where it was cleared away before."""
+    """Make and lock a hidden folder, to be removed and let go at the end; None where it was cleared away before.
+
+    An interrupt may come at any step, so that what removes the folder is there before the folder is.
+    """
+    stack.callback(shutil.rmtree, hidden, ignore_errors=True)
+    hidden.mkdir(0o700)
     if _HAS_LOCKS:
         try:
             handle = os.open(hidden, os.O_RDONLY | os.O_DIRECTORY)
@@ -68,7 +75,6 @@ def _held(hidden: Path, stack: contextlib.ExitStack) -> Path | None:
             os.close(handle)
             return None
         stack.callback(os.close, handle)
-    stack.callback(shutil.rmtree, hidden, ignore_errors=True)
     return hidden
 
 
