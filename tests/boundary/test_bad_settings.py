@@ -76,7 +76,7 @@ def test_fewer_rows_than_none_are_refused(place, capfd):
 
     outcome = watched(lambda: release.sample(-1))
 
-    assert_refused(outcome, ParameterError, "at least 0")
+    assert_refused(outcome, ParameterError, "from 0 to")
     assert_hidden(outcome, capfd, place)
 
 

@@ -91,7 +91,7 @@ def test_other_terms_than_the_ledger_s_are_refused(ledger):
 def test_what_cannot_be_asked_is_refused_before_the_debit(ledger, monkeypatch):
     with pytest.raises(DataError, match="the synthetic table has no row"):
         bought(ledger, synthetic=SYNTHETIC.head(0))
-    with pytest.raises(ParameterError, match="at most 2"):
+    with pytest.raises(ParameterError, match="from 1 to 2"):
         bought(ledger, expected_rows=2**41)
     with pytest.raises(DataError, match="the real table has no row"):
         lw.evaluate(DATA.head(0), SYNTHETIC, SCHEMA, epsilon=1, neighbours="replace-one")

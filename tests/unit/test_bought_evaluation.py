@@ -165,7 +165,7 @@ def test_settings_of_a_budget_are_refused_without_one(settings):
         ({"rho": 1}, "exactly one of epsilon and rho"),
         ({"epsilon": -1}, "must be above 0"),
         ({"neighbours": "swap"}, "neighbours must be one of"),
-        ({"expected_rows": 0}, "at least 1"),
+        ({"expected_rows": 0}, "from 1"),
         ({"expected_rows": 2.5}, "a whole number from 1"),
         ({"expected_rows": True}, "a whole number from 1"),
         ({"seed": -1}, "seed must be"),

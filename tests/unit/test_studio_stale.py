@@ -298,7 +298,7 @@ def test_a_model_whose_certificate_was_taken_away_stays(rooms):
 
 
 def test_a_digit_too_many_is_refused_and_mended_where_a_release_is_finished(rooms, tmp_path):
-    assert "at most 1,000,000,000" in rooms.begin(rows="111,111,111,111").refusal
+    assert "from 1 to 1,000,000,000" in rooms.begin(rows="111,111,111,111").refusal
     halted(rooms, tmp_path / "budget.db")
     assert 'id="rows-left" name="rows"' in rooms.get("release").html
 
