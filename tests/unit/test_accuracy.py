@@ -394,3 +394,14 @@ def test_a_tables_bound_is_that_of_its_own_noise(independent):
 
     assert found.marginals[0].columns == ("a",)
     assert found.marginals[0].largest_error > 500
+
+
+def test_a_condition_of_more_runs_than_a_statistic_holds_is_refused():
+    numbers = [whole("n", 2**17)]
+    release = released("independent", schema={"fields": numbers}, data=pl.DataFrame({"n": range(50)}))
+
+    with pytest.raises(ParameterError, match="coarser numbers") as caught:
+        release.accuracy(where={"n": list(range(0, 2 * 2**15 + 1, 2))})
+
+    assert caught.value.code == "LW641"
+    assert release.accuracy(where={"n": list(range(0, 2 * 2**15, 2))}).count >= 0

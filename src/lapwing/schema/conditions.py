@@ -23,12 +23,14 @@ from lapwing.schema.scalars import (
     asked_about,
     category_key,
     finite_number,
+    is_encodable,
     is_finite_number,
     parse_date,
     parse_datetime,
     quote,
 )
 from lapwing.schema.short import shortened
+from lapwing.schema.typed import Typed
 from lapwing.schema.values import category_positions, exact_cells, shown, special_codes, stand_in
 
 _CELLS: Final = 2**32
@@ -123,10 +125,60 @@ class HasColumns(Protocol):
         """The modelled fields."""
 
 
-def range_to_dict(item: Between) -> dict[str, object]:
-    """Return a range in the file format."""
-    ends = {"minimum": item.low, "maximum": item.high}
-    return {key: end for key, end in ends.items() if end is not None} or ends
+Scalar = str | int | float | bool
+Item = Scalar | Between | None
+Condition = tuple[Item, ...]
+"""What a column may be: any of these; None is missing."""
+
+_ENDS: Final = ("minimum", "maximum")
+
+
+# -- How it stands in a schema: an item, or a list of several.
+
+
+def condition_from(value: object, where: str, code: str) -> Condition:
+    """Return the condition that a value in the file format is; where, code: of the rule that it is part of."""
+    items = value if isinstance(value, list | tuple) else [value]
+    if not items:
+        raise SchemaError(f"{where} must be a list of at least one entry, got an empty list", code=code)
+    return tuple(_item_from(item, where, code) for item in items)
+
+
+def _item_from(value: object, where: str, code: str) -> Item:
+    if not isinstance(value, Mapping | Between):
+        return scalar_from(value, where, code)
+    ends = (value.low, value.high) if isinstance(value, Between) else _ends_from(value, where, code)
+    if ends == (None, None):
+        said = 'a range needs "minimum" or "maximum"; write null itself for missing'
+        raise SchemaError(f"{where}: {said}", code=code)
+    return value if isinstance(value, Between) else Between(*ends)
+
+
+def _ends_from(value: Mapping[str, object], where: str, code: str) -> tuple[object, ...]:
+    Typed.of(value, where).only(_ENDS)
+    return tuple(scalar_from(value.get(key), where, code) for key in _ENDS)
+
+
+def scalar_from(value: object, where: str, code: str) -> Scalar | None:
+    """Return a value as it stands in a schema: a text, a finite number, true or false; None is missing."""
+    if value is None or isinstance(value, bool) or (isinstance(value, str) and is_encodable(value)):
+        return value
+    number = finite_number(value)
+    if number is None:
+        said = f"must hold texts, finite numbers, true, false or null, got {quote(value)}"
+        raise SchemaError(f"{where} {said}", code=code)
+    return number
+
+
+def condition_to_value(condition: Condition | Item) -> object:
+    """Return a condition in the file format: a list only where there are several items."""
+    if isinstance(condition, tuple):
+        items = [condition_to_value(item) for item in condition]
+        return items[0] if len(items) == 1 else items
+    if not isinstance(condition, Between):
+        return condition
+    ends = zip(_ENDS, (condition.low, condition.high), strict=True)
+    return {key: end for key, end in ends if end is not None}
 
 
 # -- What somebody wrote.

@@ -7,7 +7,8 @@ from typing import Any, Final, Literal, cast
 
 from lapwing.errors import SchemaError
 from lapwing.on_demand import Loaded
-from lapwing.schema.conditions import Between, range_to_dict
+from lapwing.schema.conditions import Condition as Items
+from lapwing.schema.conditions import Item, condition_from, condition_to_value
 from lapwing.schema.scalars import MOST_ROWS, finite_number, is_among, is_encodable, quote, visible, whole_number
 from lapwing.schema.short import short
 from lapwing.schema.typed import Typed
@@ -19,16 +20,16 @@ MOST_TABLES: Final = 100
 MOST_CELLS: Final = 2**16
 """Cells of one public table."""
 
+
 _MOST_SD: Final = 2**53
 _LONGEST: Final = 1_000
 _SHOWN: Final = 80
 _PUBLIC: Final = "public"
 _COUNT: Final = "count"
 _KEYS: Final = ("columns", "cells", "source", "provenance", "hold", "sd", "complete")
-_RANGE_KEYS: Final = frozenset({"minimum", "maximum"})
 _WAY_OUT: Final = 'say who published it ("source") and that it is public ("provenance": "public")'
 
-Condition = None | str | int | float | bool | Between | tuple[Any, ...]
+Condition = Item | Items
 """What a cell asks of one column: missing, a value, a range (an end may be None: open), or a list of those."""
 
 
@@ -130,7 +131,7 @@ class PublicTable:
             "hold": self.hold,
             **({} if self.sd is None else {"sd": self.sd}),
             **({"complete": True} if self.complete else {}),
-            "cells": [[*map(_plain, cell[:-1]), cell[-1]] for cell in self.cells],
+            "cells": [list(map(condition_to_value, cell)) for cell in self.cells],
         }
 
     @classmethod
@@ -191,27 +192,8 @@ def _cells(name: str, columns: tuple[str, ...], value: object) -> tuple[tuple[An
 
 def _condition(name: str, value: object) -> Condition:
     """Return one condition that cannot be changed."""
-    if isinstance(value, Mapping):
-        if not value or not set(value) <= _RANGE_KEYS:
-            raise _refusal(f"{name}: a range has the keys minimum and maximum, got {_text(value)}; leave others out")
-        ends = (value.get("minimum"), value.get("maximum"))
-        if not all(end is None or isinstance(end, str | bool | int | float) for end in ends):
-            raise _refusal(f"{name}: the ends of a range must be values, got {_text(value)}; give one for each end")
-        return Between(*ends)
-    if isinstance(value, list | tuple):
-        if not value or any(isinstance(each, list | tuple) for each in value):
-            raise _refusal(f"{name}: a list of values must have one or more of them, got {_text(value)}")
-        return tuple(_condition(name, each) for each in value)
-    if value is None or isinstance(value, str | bool | int | float | Between):
-        return value
-    raise _refusal(f"{name}: a cell asks for {quote(value)}; give a value, null, a range or a list of those")
-
-
-def _plain(condition: Condition) -> object:
-    """Return a condition as it stands in a file."""
-    if isinstance(condition, Between):
-        return range_to_dict(condition)
-    return [_plain(each) for each in condition] if isinstance(condition, tuple) else condition
+    items = condition_from(value, f"{name}: a cell", "LW240")
+    return items if len(items) > 1 else items[0]
 
 
 def _text(value: object) -> str:

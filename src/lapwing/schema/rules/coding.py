@@ -8,17 +8,15 @@ import numpy as np
 import numpy.typing as npt
 
 from lapwing.errors import SchemaError
-from lapwing.schema.conditions import Asker, Cells, codes_of, reader
+from lapwing.schema.conditions import Asker, Cells, Condition, Item, codes_of, reader
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.grouping import MAX_ENTRIES, Grouping, cut, lookup
 from lapwing.schema.rules.codes import CodedRule, CombinationRule, DependencyRule, exact_sum, order_pairs
 from lapwing.schema.rules.rules import (
     Allowed,
-    Condition,
     Conditions,
     Determines,
     Implies,
-    Item,
     Never,
     Order,
     Rule,

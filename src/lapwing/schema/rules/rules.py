@@ -5,19 +5,21 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple
 
 from lapwing.errors import SchemaError
-from lapwing.schema.conditions import Between, range_to_dict
-from lapwing.schema.scalars import finite_number, is_encodable, quote, repeated, visible, whole_number
+from lapwing.schema.conditions import (
+    Between,
+    Condition,
+    Scalar,
+    condition_from,
+    condition_to_value,
+    scalar_from,
+)
+from lapwing.schema.scalars import quote, repeated, visible, whole_number
 from lapwing.schema.typed import EXAMPLES, Typed
+
 
 _LONGEST: Final = 240
 _LISTED: Final = 5
 
-Scalar = str | int | float | bool
-
-
-Item = Scalar | Between | None
-Condition = tuple[Item, ...]
-"""What a column may be: any of these; None is missing."""
 Conditions = tuple[tuple[str, Condition], ...]
 """Columns and what each must be, all at once."""
 Provenance = Literal["public", "assumed"]
@@ -159,20 +161,14 @@ def rule_to_dict(rule: Rule) -> dict[str, Any]:
         case Never():
             own = {"never": _conditions_dict(rule.conditions)}
         case Allowed():
-            rows = [[_condition_value(condition) for condition in row] for row in rule.rows]
+            rows = [[condition_to_value(condition) for condition in row] for row in rule.rows]
             own = {"allowed": list(rule.columns), "rows": rows}
     beside = {"description": rule.description, "provenance": rule.provenance if rule.provenance != "public" else ""}
     return {key: value for key, value in {**own, **beside}.items() if value}
 
 
 def _conditions_dict(conditions: Conditions) -> dict[str, Any]:
-    return {name: _condition_value(condition) for name, condition in conditions}
-
-
-def _condition_value(condition: Condition) -> object:
-    """Return a condition in the file format: a list only where there are several items."""
-    items = [range_to_dict(item) if isinstance(item, Between) else item for item in condition]
-    return items[0] if len(items) == 1 else items
+    return {name: condition_to_value(condition) for name, condition in conditions}
 
 
 def _conditions_text(conditions: Conditions) -> str:
@@ -202,7 +198,6 @@ def _short(text: str) -> str:
 
 
 MOST_RULES: Final = 1_000  # of one schema
-_RANGE_KEYS: Final = ("minimum", "maximum")
 
 
 def _refusal(said: str) -> SchemaError:
@@ -223,7 +218,7 @@ def rules_from(value: object) -> tuple[Rule, ...]:
 
 
 def _rule_from(value: object, where: str) -> Rule:
-    source = Typed.of(value, where, code="LW230")
+    source = Typed.of(value, where, "LW230")
     kinds = [key for key in _KINDS if key in source.values]
     known = kinds or _KINDS
     beside = [key for kind in known for key in _KINDS[kind].beside]
@@ -261,7 +256,7 @@ def _determines_from(source: Typed) -> dict[str, Any]:
         if not isinstance(row, list | tuple) or len(row) != len(of) + 1:
             parts = f"a value of each of {', '.join(map(quote, of))}, then that of {quote(column)}"
             raise source.refusal("values", f"must be lists of {len(of) + 1}: {parts}")
-        *left, right = [_value(item, f"{source.where}: values") for item in row]
+        *left, right = [scalar_from(item, f"{source.where}: values", "LW230") for item in row]
         values.append((tuple(left), right))
     return {"of": of, "column": column, "values": tuple(values)}
 
@@ -312,36 +307,12 @@ def _check_distinct(source: Typed, names: Sequence[str]) -> None:
         raise _refusal(f"{source.where}: {said}")
 
 
+def _condition(value: object, where: str) -> Condition:
+    return tuple(dict.fromkeys(condition_from(value, where, "LW230")))
+
+
 def _conditions(source: Typed, key: str) -> Conditions:
     given = source.inner(key)
     if not given.values:
         raise source.refusal(key, "names no column; name at least one and what it must be")
     return tuple((name, _condition(wanted, f"{given.where}: {quote(name)}")) for name, wanted in given.values.items())
-
-
-def _condition(value: object, where: str) -> Condition:
-    items = value if isinstance(value, list | tuple) else [value]
-    if not items:
-        raise _refusal(f"{where} must be a list of at least one entry, got an empty list")
-    return tuple(dict.fromkeys(_item(item, where) for item in items))
-
-
-def _item(value: object, where: str) -> Item:
-    if not isinstance(value, Mapping):
-        return value if isinstance(value, Between) else _value(value, where)
-    Typed(value, where).only(_RANGE_KEYS)
-    ends = {key: value.get(key) for key in _RANGE_KEYS}
-    if all(end is None for end in ends.values()):
-        raise _refusal(f'{where}: a range needs "minimum" or "maximum"; write null itself for missing')
-    low, high = (None if end is None else _value(end, where) for end in ends.values())
-    return Between(low, high)
-
-
-def _value(value: object, where: str) -> Scalar | None:
-    """Return a value as it stands in a schema: a text, a finite number, true or false; None is missing."""
-    if value is None or isinstance(value, bool) or (isinstance(value, str) and is_encodable(value)):
-        return value
-    number = finite_number(value)
-    if number is None:
-        raise _refusal(f"{where} must hold texts, finite numbers, true, false or null, got {quote(value)}")
-    return number
