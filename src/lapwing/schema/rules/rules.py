@@ -16,7 +16,6 @@ from lapwing.schema.conditions import (
 from lapwing.schema.scalars import quote, repeated, visible, whole_number
 from lapwing.schema.typed import EXAMPLES, Typed
 
-
 _LONGEST: Final = 240
 _LISTED: Final = 5
 
