@@ -24,10 +24,6 @@ def schema_of(*fields):
     return Schema.from_dict({"fields": list(fields)})
 
 
-def exact(**values):
-    return {name: Estimate(value=value, standard_error=0.0) for name, value in values.items()}
-
-
 def compared(synthetic, bootstrap, independent, *, errors=(0.0, 0.0, 0.0), best=0.0, key="figure", title="a figure"):
     """Return one metric with its values and standard errors."""
     metric = Metric(key=key, title=title, unit="share", meaning="What it means.", best=best, reference="a book")

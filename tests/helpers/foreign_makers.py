@@ -13,7 +13,6 @@ from typing import Any
 from lapwing.schema.schemas import Schema
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "src" / "lapwing" / "examples"
-TYPES = {"integer": "int", "number": "float", "string": "string", "boolean": "boolean", "datetime": "datetime"}
 
 
 def adult() -> Schema:

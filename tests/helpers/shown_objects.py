@@ -12,7 +12,6 @@ HOSTILE = "</style></table><script>alert(1)</script>&\"'"
 BUDGET = {"epsilon": 1, "delta": 1e-9}
 FITTING = 739.173917
 PLANTED = (TEXT, TEXT.rpartition("-")[2], str(FITTING)[:-2])
-ASKED = "ε = 1, δ = 1e-9 (ρ = 0.015)"
 
 
 def schema_of_people():
@@ -47,16 +46,6 @@ def people(rows=400):
         pl.when(planted).then(pl.lit(TEXT)).otherwise(pl.col(HOSTILE)).alias(HOSTILE),
         pl.when(planted).then(pl.lit(NUMBER)).when(near).then(pl.lit(FITTING)).otherwise("income").alias("income"),
     )
-
-
-def wide_release(columns=100):
-    """Return a release of many columns with long names."""
-    fields = [
-        {"name": f"the long name of column {place} <&>", "type": "integer", "constraints": {"minimum": 0, "maximum": 9}}
-        for place in range(columns)
-    ]
-    frame = pl.DataFrame({each["name"]: [1, 2, 3] * 20 for each in fields})
-    return lw.synthesize(frame, {"fields": fields}, epsilon=1, mechanism="Independent")
 
 
 def with_cards():

@@ -1,11 +1,7 @@
 """The arena's runner: every cell ends as figures or as a reason, and is not run twice."""
 
 import argparse
-import csv
 import dataclasses
-import json
-import sys
-from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -16,17 +12,14 @@ import pytest
 from helpers.arena_runner import (
     RIVALS,
     cells,
-    environments,
     field,
     forms,
     google_dpsynth,
-    privacy,
     run,
     standings,
     tables,
     working,
 )
-from lapwing.kernel.budget.budget import requested_budget
 
 ADAPTER = '''"""A rival that draws every code evenly, and ways to go wrong."""
 import os, signal, sys
@@ -131,40 +124,6 @@ def test_a_cell_over_its_memory_is_ended(adapter: str, options: argparse.Namespa
     assert (line["status"], line["reason"]) == ("did not finish", "over 1 MB")
 
 
-def test_what_cannot_start_says_why_and_stays_open(adapter: str, options: argparse.Namespace) -> None:
-    rival = dataclasses.replace(rivals(adapter, "evenly")["evenly"], checkout="elsewhere")
-
-    run.run_all(options, {"away": rival})
-
-    line = cells.read_lines(options.output)[0]
-    assert (line["status"], line["reason"]) == ("not ready", "no checkout given (--checkout elsewhere=PATH)")
-    assert not cells.answers(line, options.limit)
-
-
-def test_what_a_rival_does_not_offer_is_said_and_not_run() -> None:
-    pure, zcdp = field.RIVALS["datasynthesizer"], field.RIVALS["mbi-mst"]
-
-    assert field.not_offered(pure, "codes", "1e-9") == "it promises epsilon alone: see delta 0"
-    assert field.not_offered(zcdp, "codes", "0") == "it promises (epsilon, delta) only"
-    assert field.not_offered(zcdp, "native", "1e-9") == "it takes codes only"
-    assert field.not_offered(field.RIVALS["lapwing"], "native", "0") == ""
-
-
-def test_every_rival_has_an_adapter_a_lock_and_a_verdict() -> None:
-    runs = {name: rival for name, rival in field.RIVALS.items() if not rival.why_not}
-    assert [name for name, rival in runs.items() if not (RIVALS / f"{rival.script}.py").exists()] == []
-    locks = {rival.environment for rival in runs.values() if rival.environment}
-    assert [name for name in locks if not (environments.LOCKS / name / "uv.lock").exists()] == []
-    assert {name for rivals in privacy.CHECKED for name in rivals} == set(runs)
-
-
-def test_a_missing_uv_is_a_reason(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-
-    with pytest.raises(environments.Unready, match="not installed: uv is not on the path"):
-        environments.interpreter(field.RIVALS["mbi-mst"], {})
-
-
 @pytest.mark.usefixtures("shared_data")
 def test_bought_bins_have_nearly_equal_shares_with_a_large_budget(tmp_path: Path) -> None:
     table = tables.made("magic", tmp_path)
@@ -178,17 +137,6 @@ def test_bought_bins_have_nearly_equal_shares_with_a_large_budget(tmp_path: Path
     assert given.job["epsilon"] == "900.0"
     # Back and forth, every value lies in its bin.
     assert given.native(codes)["fLength"].is_between(0, 500).all()
-
-
-@pytest.mark.usefixtures("shared_data")
-def test_bins_take_a_tenth_of_rho_off_the_budget(tmp_path: Path) -> None:
-    table = tables.made("magic", tmp_path)
-    whole = requested_budget(epsilon="1", delta="1e-9").rho
-
-    job = forms.prepared(table, "quantiles", "1", "1e-9", run=0, scratch=tmp_path).job
-
-    assert job["rho"] == pytest.approx(float(whole * Fraction(9, 10)), rel=1e-12)
-    assert float(requested_budget(epsilon=job["epsilon"], delta="1e-9").rho) == pytest.approx(job["rho"], rel=1e-6)
 
 
 def test_dpsynth_draws_with_noise_for_scores_that_move_either_way() -> None:
@@ -233,28 +181,3 @@ def test_ratios_are_to_the_best_rival_and_have_intervals_over_places() -> None:
     assert few == standings.Ratio(pytest.approx(1.0), None, None, 2, 1)
     lost = [(loss.rival, loss.place[0], loss.ours, loss.theirs) for loss in standings.losses(lines)]
     assert lost == [("independent", "a", 0.2, 0.01), ("mbi-mst", "b", 0.2, 0.1)]
-
-
-def test_a_line_takes_the_place_of_its_cells_earlier_one_and_new_measures_have_columns(tmp_path: Path) -> None:
-    path = tmp_path / "arena.csv"
-    cells.record(path, line_of("lapwing", "a", 0.2))
-    cells.record(path, line_of("lapwing", "b", 0.3) | {"broken_rules": 0.5})
-
-    cells.record(path, line_of("lapwing", "a", 0.1))
-
-    with path.open(newline="") as file:
-        found = [(line["table"], line["tv2_narrow"], line["broken_rules"]) for line in csv.DictReader(file)]
-    assert found == [("b", "0.3", "0.5"), ("a", "0.1", "")]
-
-
-@pytest.mark.usefixtures("shared_data")
-def test_the_job_says_only_what_is_public(tmp_path: Path) -> None:
-    table = tables.made("tarragona", tmp_path)
-
-    job = forms.prepared(table, "codes", "1", "1e-9", run=0, scratch=tmp_path).job
-
-    assert set(job) == {
-        "epsilon", "delta", "rho", "train", "domain", "schema", "is_number", "has_missing"
-    }  # fmt: skip
-    json.dumps(job)
-    assert sys.executable == str(environments.interpreter(field.RIVALS["lapwing"], {}))

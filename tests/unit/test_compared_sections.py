@@ -1,6 +1,5 @@
 """The sections of the internal report: what they say, in which order, and what they say where they do not apply."""
 
-import dataclasses
 import json
 import warnings
 
@@ -13,9 +12,8 @@ from lapwing.extras.evaluate.metrics.disclosure.nearest_rows import ClosestDista
 from lapwing.extras.evaluate.metrics.metric import Estimate
 from lapwing.extras.evaluate.metrics.prediction.downstream import ClassifierScore, Downstream
 from lapwing.extras.evaluate.metrics.prediction.subgroups import SubgroupAccuracy
-from lapwing.extras.evaluate.report import columns as compared_columns
 from lapwing.extras.evaluate.report.compared import compared_sections
-from lapwing.present.document import Chart, Table
+from lapwing.present.document import Chart
 
 KEYS = [
     "at-a-glance",
@@ -115,34 +113,6 @@ def test_every_chart_says_in_a_sentence_what_it_shows_and_has_its_figures(full):
         assert json.loads(json.dumps(chart.spec)) == chart.spec
 
 
-def test_tables_have_a_cell_for_every_heading(full):
-    tables = [table for each in full.values() for table in parts(each, Table)]
-    tables += [chart.figures for each in full.values() for chart in parts(each, Chart)]
-
-    for table in tables:
-        assert {len(line) for line in table.lines} <= {len(table.heading)}
-        assert all(0 <= place < len(table.heading) for place in table.numbers)
-        assert all(0 <= place < len(table.lines) for place in table.marked)
-
-
-def test_a_column_that_differs_by_much_is_coloured_and_others_are_not():
-    real = rows(count=2000)
-    told = sections(real=real, synthetic=real | {"age": np.zeros(2000, dtype=np.int64)})["single-columns"]
-
-    (table,) = (each for each in parts(told, Table) if each.caption.startswith("Every column"))
-    assert [table.lines[place][0] for place in table.marked] == ["age"]
-
-
-def test_the_worst_columns_come_first():
-    real = rows(seed=1)
-    synthetic = real | {"place": np.zeros(400, dtype=np.int64), "sex": 1 - np.minimum(real["sex"], 1)}
-
-    charts = parts(sections(real=real, synthetic=synthetic)["single-columns"], Chart)
-
-    assert [chart.title for chart in charts][:2] == ["place", "sex"]
-    assert "most at p0" in charts[0].meaning
-
-
 def test_a_shift_within_one_part_of_wide_public_bounds_is_seen():
     wide = {"name": "x", "type": "number", "constraints": {"minimum": -1000, "maximum": 1000, "required": True}}
     middle = 2**31 + np.arange(400) * 2**10
@@ -150,73 +120,6 @@ def test_a_shift_within_one_part_of_wide_public_bounds_is_seen():
     chart = parts(sections(schema_of(wide), {"x": middle}, {"x": middle + 200 * 2**10})["single-columns"], Chart)[0]
 
     assert chart.meaning.startswith("50.")
-
-
-def test_what_has_no_bar_of_its_own_is_in_the_sentence():
-    real = {"age": np.array([0] * 60 + [100] * 20 + [101] * 10 + list(range(1, 61))), "sex": np.zeros(150, np.int64)}
-
-    chart = next(
-        each
-        for each in parts(sections(schema_of(AGE, SEX), real, real)["single-columns"], Chart)
-        if each.title == "age"
-    )
-
-    for label, share in (("0", "40.0"), ("-1", "13.3"), ("missing cells", "6.7")):
-        assert f"{label} (real {share} %, synthetic {share} %)" in chart.meaning
-
-
-def test_many_columns_are_capped_and_all_are_in_the_table(monkeypatch):
-    monkeypatch.setattr(compared_columns, "DRAWN", 4)
-    monkeypatch.setattr(compared_columns, "OPEN", 3)
-    schema = schema_of(*({"name": f"c{number}", "type": "boolean"} for number in range(9)))
-
-    section = sections(schema)["single-columns"]
-
-    assert len([part for part in section.parts if isinstance(part, Chart)]) == 3
-    assert len(parts(section, Chart)) == 4
-    assert len(parts(section, Table)[0].lines) == 9
-    assert "the other 5 are in the table" in words(section)
-
-
-def test_pairs_say_which_relation_was_lost():
-    rng = np.random.default_rng(1)
-    schema = schema_of(*({"name": name, "type": "boolean"} for name in "abc"))
-    law = rng.integers(0, 2, 500)
-    real = {"a": law, "b": law, "c": rng.integers(0, 2, 500)}
-
-    section = sections(schema, real, real | {"b": rng.integers(0, 2, 500)})["pairs"]
-
-    assert [chart.title for chart in parts(section, Chart)] == ["Real", "Synthetic", "Difference, synthetic minus real"]
-    assert "most lost: a × b, 1.00 in the real table" in parts(section, Chart)[2].meaning
-
-
-def test_prediction_has_a_line_for_every_classifier_and_says_why_one_has_none(full):
-    table = parts(full["prediction"], Table)[0]
-
-    assert table.lines == (
-        ("logistic regression", "0.700", "0.800", "0.500", ""),
-        ("linear SVM", "-", "0.800", "0.500", "one class only"),
-    )
-
-
-def test_groups_too_small_to_trust_stand_last_and_are_marked(full):
-    table = parts(full["groups"], Table)[0]
-
-    assert [line[0] for line in table.lines] == ["sex = f", "sex = m"]
-    assert (table.marked, table.lines[1][-1]) == ((1,), "too small to trust")
-    assert table.lines[1][-2] == "-"
-    assert "1 group of 2 is too small to trust" in words(full["groups"])
-
-
-def test_an_attack_that_beats_held_out_rows_is_marked():
-    risk = dataclasses.replace(RISK, control=0.3, control_interval=(0.2, 0.4), excess=0.4)
-
-    section = sections(
-        schema_of(SEX), disclosure=Disclosure(risks=(risk,), rows=400, has_holdout=True, notes=(), distances=CLOSEST)
-    )["disclosure"]
-
-    assert "A reason to look closer" in words(section)
-    assert parts(section, Table)[0].marked == (0,)
 
 
 def test_sections_that_do_not_apply_say_why_and_which_option_to_pass():

@@ -95,25 +95,6 @@ def test_every_schema_of_the_shared_data_comes_back(shared_data, tmp_path):
         assert read_back(schema, tmp_path) == assumed(schema), path.parent.name
 
 
-def test_whose_rows_are_protected_together_comes_back(tmp_path):
-    certificate = dataclasses.replace(SAVED.certificate, lines=(), total=Budget("zcdp", Fraction(0)))
-    for unit, max_rows, field in (("visit:5", 5, "visit"), ("nobody:5", 5, None), ("row", 1, None)):
-        path = tmp_path / "croissant.json"
-        changed = dataclasses.replace(certificate, privacy_unit=unit, max_rows=max_rows)
-        path.write_text(described(EVERYTHING, changed))
-
-        found = read_foreign(path, table="rows").schema.privacy_unit
-        assert (found and (found.field, found.max_rows)) == (field and (field, max_rows))
-
-
-def test_ids_hold_only_what_every_reader_leaves_as_it_is():
-    found = json.loads(described(EVERYTHING))["recordSet"]
-
-    ids = [each["@id"] for each in found] + [field["@id"] for each in found for field in each["field"]]
-    assert len(set(ids)) == len(ids)
-    assert all(set(each) <= set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-/") for each in ids)
-
-
 def test_the_statement_is_the_certificates_with_plain_figures_of_the_delta_that_was_asked_for():
     found = statement(SAVED.certificate)
     full = SAVED.certificate.to_dict()
@@ -165,25 +146,6 @@ PURE = dataclasses.replace(
     requested=Requested(epsilon=Fraction(1)),
     epsilons=(),
 )
-
-
-def test_the_plain_figures_hold_for_what_was_bought_too():
-    certificate = dataclasses.replace(SAVED.certificate, purchases=(BOUGHT,))
-    found = statement(certificate)
-    delta, epsilon = certificate.together.epsilons[0]
-
-    assert (found["epsilon"], found["delta"]) == (pytest.approx(float(epsilon)), pytest.approx(float(delta)))
-    assert (found["epsilon_of_this_release"], found["delta_of_this_release"]) == (2.5, 1e-6)
-    assert found["epsilon"] > 2.5
-    assert found["delta"] > 1e-6
-
-
-def test_pure_figures_add_up_with_the_delta_of_the_lists():
-    bought = dataclasses.replace(BOUGHT, notion="pure", amount=Fraction(3, 10))
-    found = statement(dataclasses.replace(PURE, purchases=(bought, bought)))
-
-    assert (found["epsilon"], found["delta"]) == (0.6, 2e-6)
-    assert (found["epsilon_of_this_release"], found["delta_of_this_release"]) == (0, 0)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from lapwing.extras.evaluate.metrics.findings import PREDICTION
 from lapwing.extras.evaluate.metrics.glance import glance, graded
 from lapwing.extras.evaluate.metrics.metric import bootstrap_rows, independent_columns
 from lapwing.extras.evaluate.metrics.prediction.downstream import Downstream
-from lapwing.extras.evaluate.metrics.standing import WORDS, glance_table, standing
+from lapwing.extras.evaluate.metrics.standing import WORDS, standing
 from lapwing.extras.evaluate.metrics.tables.variation import Variation
 
 NAMES, KEY = ("synthetic", "bootstrap", "independent"), "total_variation_2"
@@ -82,37 +82,11 @@ def test_without_a_place_a_figure_is_judged_beside_a_resample_alone(figures, wor
     assert (found.place, found.words) == (None, words)
 
 
-def test_noise_between_the_references_gives_no_place():
-    assert standing(compared(0.3, 0.1, 0.8)).place is not None
-    assert standing(compared(0.3, 0.1, 0.8, errors=(0, 0.3, 0.3))).place is None
-
-
 @pytest.mark.parametrize("times", [math.sqrt(2), 1.9, math.e - 0.01])
 def test_rows_of_new_people_are_never_called_far_from_the_real_ones(times):
     verdicts = {standing(compared(0.1 * times, 0.1, 0.1 * lazy)).verdict for lazy in (times + 0.01, 2.9)}
 
     assert verdicts <= {"fresh", "sparse"}
-
-
-def test_new_rows_in_sparse_tables_are_too_few_to_tell_and_not_without_dependence():
-    rng = np.random.default_rng(5)
-    schema = schema_of(
-        *({"name": name, "type": "integer", "constraints": {"minimum": 0, "maximum": 255}} for name in "ab")
-    )
-    laws = [rng.integers(0, 128, 1200) for _ in range(2)]
-    real, new = ({"a": law, "b": np.minimum(law + rng.integers(0, 128, 1200), 255)} for law in laws)
-
-    seen = glance(findings(schema, real, new))
-    found = {each.metric.key: each for each in seen.standings}
-
-    assert found["total_variation_2"].words == "too few rows to tell from a resample"
-    assert [each.count("too few rows") for each in seen.details if each.startswith("Pairs")] == [1]
-
-
-@pytest.mark.parametrize("wrong", [math.nan, math.inf])
-def test_a_figure_that_is_no_number_is_left_out(wrong):
-    assert standing(compared(wrong, 0.1, 1.0)) is None
-    assert standing(compared(0.1, 0.1, 1.0, errors=(wrong, 0, 0))).verdict == "fresh"
 
 
 @pytest.mark.parametrize(
@@ -138,34 +112,6 @@ def test_a_fresh_sample_is_called_one_and_shuffled_columns_no_better_than_such()
     assert lazy.headline.startswith("Single columns: good. Pairs of columns: none. Triples: none. The least favourable")
     assert any("3 of 3 with a clear relation are no better than independent columns" in each for each in lazy.details)
     assert {each.verdict for each in lazy.standings if each.place is not None} == {"none"}
-
-
-def test_copied_rows_raise_a_caution_and_so_do_notes_and_worse_figures():
-    worse = compared(2.0, 0.1, 1.1, title="an awful figure")
-
-    found = glance(findings(FLAGS, flags(1), flags(1), metrics=[worse], notes=("The column x is empty.",)))
-
-    assert any("copied rows" in caution for caution in found.cautions)
-    assert "Worse than independent columns: an awful figure." in found.cautions
-    assert found.cautions[0] == "The column x is empty."
-
-
-def test_one_column_has_a_headline_of_its_own():
-    schema = schema_of({"name": "a", "type": "boolean"})
-
-    found = glance(findings(schema, {"a": np.array([0, 1])}, {"a": np.array([0, 1])}))
-
-    assert found.headline == "Single columns: good."
-    assert found.details[0] == "Compared: 2 synthetic rows with 2 real ones, in 1 column."
-
-
-def test_the_table_has_a_line_for_each_figure_with_its_error_and_place():
-    figure = compared(0.3, 0.1, 1.1, errors=(0.01, 0, 0))
-
-    heading, *lines = glance_table(glance(findings(FLAGS, flags(1), flags(2), metrics=[figure])).standings)
-
-    assert len(heading) == 6
-    assert ("a figure", "0.3 ± 0.01", "0.1", "1.1", "20 %", "most of the dependence kept") in lines
 
 
 @pytest.mark.parametrize(("lost", "grade"), [(0, "good"), (1, "fair"), (12, "weak"), (60, "none")])

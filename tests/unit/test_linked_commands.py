@@ -1,9 +1,6 @@
 """The commands before and after a release of linked tables, and of events: as for one table."""
 
-import contextlib
-import hashlib
 import json
-import sqlite3
 
 import numpy as np
 import polars as pl
@@ -99,24 +96,6 @@ def test_an_interrupted_release_of_events_is_resumed_and_gives_the_same_rows(pla
     assert (place / "b.csv").read_bytes() == (place / "c.csv").read_bytes()
 
 
-def test_linked_tables_are_resumed_into_a_database_and_a_file_for_each(place, monkeypatch):
-    link = ["link", "homes.csv", "people.csv", "--schema", "homes.json", *BUDGET, "--transcript", "t.jsonl"]
-    with monkeypatch.context() as patched:
-        broken_once(patched, after=2)
-        assert lapwing(*link, "--into", "a").status == 130
-
-    done("resume", "t.jsonl", "people=people.csv", "homes=homes.csv", "--into", "b.sqlite", "--model", "m.lapwing")
-    done("resume", "t.jsonl", "homes.csv", "people.csv", "-o", "h.csv", "-o", "p.csv", "--quiet")
-    done("sample", "m.lapwing", "--rows", 40, "--where", "homes.rooms=2", "--where", "people=3", "--into", "some")
-
-    homes, people = pl.read_csv("h.csv"), pl.read_csv("p.csv")
-    assert people["home"].is_in(homes["home"].implode()).all()
-    with contextlib.closing(sqlite3.connect(place / "b.sqlite")) as connection:
-        assert connection.execute("SELECT * FROM homes").fetchall() == homes.rows()
-    assert set(pl.read_parquet("some/homes.parquet")["rooms"]) == {2}
-    assert pl.read_parquet("some/people.parquet").height == 120
-
-
 def test_a_plan_of_linked_tables_has_a_part_for_each_and_says_which_number_is_missing(place):
     plan = ["plan", "--schema", "homes.json", "--epsilon", 2, "--expected-rows", "homes=300"]
 
@@ -136,26 +115,6 @@ def test_a_plan_of_linked_tables_has_a_part_for_each_and_says_which_number_is_mi
         "plan", "--schema", "stays.json", "--epsilon", 2, "--expected-rows", "stays=700", "--expected-rows", "who=300"
     )
     assert "at most 4 of stays" in events.out
-
-
-def test_croissant_has_the_records_of_each_table_with_key_and_reference(place):
-    inputs = ["homes.csv", "people.csv", "--schema", "homes.json", *BUDGET]
-
-    done("link", *inputs, "--into", "out", "--croissant", "c.json")
-    refused = lapwing("link", *inputs, "--into", "out.db", "--croissant", "d.json")
-
-    told = json.loads((place / "c.json").read_text())
-    records = {each["@id"]: each for each in told["recordSet"]}
-    files = {each["contentUrl"]: each["sha256"] for each in told["distribution"]}
-    assert set(files) == {"out/homes.csv", "out/people.csv", "out.certificate.json"}
-    for name, digest in files.items():
-        assert hashlib.sha256((place / name).read_bytes()).hexdigest() == digest
-    assert records["homes"]["key"] == {"@id": "homes/home"}
-    assert records["people"]["field"][0]["references"] == {"field": {"@id": "homes/home"}}
-    assert records["people"]["field"][1]["references"] == {"field": {"@id": "people-sex-values/name"}}
-    assert told["differentialPrivacy"]["epsilon"] == 20
-    assert "names files of rows" in refused.error
-    assert not (place / "out.db").exists()
 
 
 @pytest.mark.parametrize(

@@ -94,13 +94,3 @@ def test_the_hint_is_by_the_tool_and_the_source_of_the_installation(source, mark
     monkeypatch.setattr(sys, "executable", str(tmp_path / "bin" / "python"))
 
     assert install_command("evaluate").endswith(f"{tool} {target}")
-
-
-def test_pip_is_called_so_where_it_is_that_of_the_environment(tmp_path, monkeypatch):
-    for name in ("pip", "python"):
-        (tmp_path / name).write_text("")
-        (tmp_path / name).chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
-
-    assert install_command("connect").startswith("pip install ")

@@ -1,12 +1,10 @@
 """Rows as vectors; marginals and moments: closed forms, the bound of averages, samples of rows and columns."""
 
-import itertools
-
 import numpy as np
 import pytest
 
 from lapwing.extras.evaluate.metrics import moments
-from lapwing.extras.evaluate.metrics.moments import MOST_CATEGORIES, coded_rows, compare_moments, coordinates
+from lapwing.extras.evaluate.metrics.moments import coded_rows, compare_moments, coordinates
 from lapwing.schema.schemas import Schema
 
 FLAG = {"name": "c", "type": "boolean", "constraints": {"required": True}}
@@ -37,16 +35,6 @@ def vectors(field, codes):
 )
 def test_a_column_has_the_coordinates_of_its_kind(field: dict, codes: list, expected: list) -> None:
     assert vectors(field, codes) == expected
-
-
-def test_columns_of_many_categories_share_coordinates_in_runs() -> None:
-    found = np.array(vectors(MANY, range(101)))
-
-    assert found.shape == (101, MOST_CATEGORIES + 1)
-    assert (found.sum(axis=1) == 1).all()
-    assert set(found[:100].sum(axis=0).tolist()) == {0, 3, 4}
-    assert (np.diff(found[:100].argmax(axis=1)) >= 0).all()
-    assert found[100, -1] == 1
 
 
 @pytest.mark.parametrize("field", [FLAG, MAYBE, AGE, HEIGHT, SEX, SIDE, ONLY, MANY])
@@ -84,60 +72,6 @@ def values(real, other, schema):
     return {key: each.values["other"].value for key, each in figures(real, other, schema).items()}
 
 
-def test_the_same_rows_are_at_distance_0() -> None:
-    rng = np.random.default_rng(1)
-    rows = rng.integers(0, 2, (500, 6))
-
-    same, shuffled = (values(codes(rows), codes(each), flags(6)) for each in (rows, rng.permutation(rows)))
-
-    assert set(same.values()) == {0.0}
-    assert max(shuffled.values()) < ROUNDED
-
-
-def test_parity_is_seen_by_threes_alone() -> None:
-    every = list(itertools.product((0, 1), repeat=3))
-    even = [row for row in every if sum(row) % 2 == 0]
-
-    found = values(codes(every), codes(even), flags(3))
-
-    assert found["marginal_error_1"] == found["marginal_error_2"] == found["covariance_loss"] == 0
-    assert found["marginal_error_3"] == pytest.approx(1 / 8, abs=ROUNDED)
-    # Six entries of 1/8, of rows divided by the root of 3 columns.
-    assert found["moment_loss_3"] == pytest.approx(6**0.5 / 8 / 3**1.5, abs=ROUNDED)
-    assert found["moment_loss_2"] == 0
-
-
-def test_a_mean_that_moves_changes_moments_and_no_covariance() -> None:
-    found = values(codes([[0], [0]]), codes([[1], [1]]), flags(1))
-
-    assert found == {
-        "marginal_error_1": 1.0,
-        "covariance_loss": 0.0,
-        "moment_loss_2": 1.0,
-        "moment_bound_2": 0.0,
-        "moment_loss_3": 1.0,
-        "moment_bound_3": 0.0,
-    }
-
-
-def test_averages_of_groups_keep_to_the_bound() -> None:
-    fine = {"type": "integer", "constraints": {"minimum": 0, "maximum": 2**20, "required": True}}
-    schema = Schema.from_dict({"fields": [{"name": f"c{place}", **fine} for place in range(4)]})
-    rows = np.random.default_rng(2).integers(0, 2**20, (600, 4)) ** 2 // 2**20
-    # 60 groups of 10 neighbours along the first column, each row replaced by the average of its group.
-    groups = rows[np.argsort(rows[:, 0])].reshape(60, 10, 4)
-    averages = np.repeat(groups.mean(axis=1).round().astype(np.int64), 10, axis=0)
-
-    found = values(codes(rows), codes(averages), schema)
-
-    assert found["covariance_loss"] > 0.01
-    for degree in (2, 3):
-        assert found[f"moment_bound_{degree}"] == pytest.approx(4**degree * found["covariance_loss"], abs=ROUNDED)
-        assert 0.01 < found[f"moment_loss_{degree}"] <= found[f"moment_bound_{degree}"]
-    # Averaging loses covariance alone, so that the second moment loses as much; rounding to 2**-20 adds less than 1e-5.
-    assert found["moment_loss_2"] == pytest.approx(found["covariance_loss"], abs=1e-5)
-
-
 def test_samples_of_rows_are_right_within_their_standard_error(monkeypatch) -> None:
     rng = np.random.default_rng(3)
     real = (rng.random((8000, 5)) < 0.3).astype(int)
@@ -155,18 +89,6 @@ def test_samples_of_rows_are_right_within_their_standard_error(monkeypatch) -> N
         # Four standard errors, which eight blocks know to a quarter.
         assert found.value == pytest.approx(expected.value, abs=5 * found.standard_error)
         assert found.value != expected.value
-
-
-def test_wide_tables_are_compared_on_some_columns(monkeypatch) -> None:
-    monkeypatch.setattr(moments, "MOST_COORDINATES", 9)
-    monkeypatch.setattr(moments, "MOST_BY_THREES", 4)
-    rows = np.random.default_rng(5).integers(0, 2, (40, 12))
-
-    found = figures(codes(rows), codes(rows[:30]), flags(12))
-
-    assert [found[f"marginal_error_{way}"].columns for way in (1, 2, 3)] == [9, 9, 4]
-    assert found["moment_bound_2"].columns == 9
-    assert found["moment_bound_3"].columns == 4
 
 
 MIXED = Schema.from_dict(

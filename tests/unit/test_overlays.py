@@ -6,7 +6,7 @@ import pytest
 from helpers.cases import spread
 from helpers.findings import schema_of
 from lapwing.extras.evaluate.metrics.bars import MOST_BARS, choose_bars
-from lapwing.extras.evaluate.metrics.overlays import GRID, LISTED, coordinate_pairs, overlay_columns
+from lapwing.extras.evaluate.metrics.overlays import GRID, coordinate_pairs, overlay_columns
 
 AGE = {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 120, "required": True}}
 MONEY = {"name": "money", "type": "integer", "constraints": {"minimum": 0, "maximum": 1_000_000}}
@@ -98,40 +98,6 @@ def test_a_single_value_that_dwarfs_the_rest_is_told_apart():
     assert found.real.max() < 0.02
 
 
-def test_a_single_value_that_synthetic_rows_miss_is_drawn():
-    codes = np.concatenate((np.zeros(900, dtype=np.int64), np.arange(100) * 50 + 1000))
-
-    found = overlay(MONEY, codes, np.arange(100))
-
-    assert found.frequent == ()
-    assert found.real.max() >= 0.9
-
-
-def test_skewed_numbers_lie_in_bars_that_widen_away_from_zero():
-    rng = np.random.default_rng(3)
-
-    found = overlay(MONEY, np.exp(rng.normal(6, 2, 5000)).astype(np.int64).clip(0, 10**6))
-
-    assert found.scale == "log"
-    assert np.count_nonzero(found.real > 0.02) > 10
-    assert "1000-1999" in found.labels or "1000-1499" in found.labels
-
-
-def test_few_values_have_a_bar_each_and_empty_ends_are_left_out():
-    found = overlay(measured("integer", 0, 9), [2, 2, 5], [4])
-
-    assert (found.labels, found.scale) == (("2", "3", "4", "5"), "values")
-    assert found.real.tolist() == [2 / 3, 0, 0, 1 / 3]
-    assert found.synthetic.tolist() == [0, 0, 1, 0]
-
-
-def test_synthetic_values_beyond_the_real_ones_are_in_an_open_bar():
-    found = overlay(AGE, np.arange(40, 60), [0, 120, 119, 50])
-
-    assert (found.labels[0], found.synthetic[0]) == ("below 40", 0.25)
-    assert (found.labels[-1], found.synthetic[-1]) == ("from 60", 0.5)
-
-
 @pytest.mark.parametrize(
     ("kind", "low", "high"),
     [
@@ -150,30 +116,6 @@ def test_bars_of_dates_are_equally_long_and_begin_as_they_are_called(kind, low, 
     for label, start in zip(found.labels, found.starts, strict=True):
         assert label.replace("T", " ").startswith(start)
         assert len(start) == (10 if kind == "date" else 16)
-
-
-def test_categories_stand_by_real_share_with_the_rest_in_one_bar():
-    field = {"name": "x", "type": "string", "categories": [f"c{i}" for i in range(LISTED + 5)]}
-    codes = np.repeat(np.arange(LISTED + 5), np.arange(1, LISTED + 6))
-
-    found = overlay(field, codes, [0, 0, LISTED + 4, LISTED + 5])
-
-    assert found.labels[0] == f"c{LISTED + 4}"
-    assert found.labels[-1] == "5 others"
-    assert (found.others, found.is_ordered) == (5, False)
-    assert found.real[-1] == pytest.approx(15 / len(codes), abs=ROUNDED)
-    assert (found.synthetic[-1], found.missing) == (0.5, (0.0, 0.25))
-
-
-def test_special_values_missing_cells_and_misfits_are_shares_of_all_rows():
-    field = measured("integer", 0, 9, special=[-1])
-    required = {**AGE, "name": "x"}
-
-    found = overlay(field, [3, 10, 10, 11], [11, 11])
-
-    assert found.special == (("-1", 0.5, 0.0),)
-    assert (found.missing, found.misfit) == ((0.25, 1.0), None)
-    assert overlay(required, [5, 121]).misfit == (0.5, 0.5)
 
 
 @pytest.mark.parametrize(
@@ -208,13 +150,3 @@ def test_a_map_shows_the_city_and_not_the_bounds_of_the_schema():
     assert found.real.sum() + found.outside[0] == pytest.approx(1, abs=ROUNDED)
     assert 0 < found.outside[0] <= 0.04
     assert found.synthetic.sum() + found.outside[1] == pytest.approx(1, abs=ROUNDED)
-
-
-def test_the_columns_of_a_map_go_to_the_right_and_its_rows_up():
-    schema = schema_of(*(measured("integer", 0, 9) | {"name": name} for name in ("x", "y")))
-    rows = {"x": np.array([2, 5, 5]), "y": np.array([1, 1, 4])}
-
-    found = overlay_columns(rows, rows, schema).maps[0]
-
-    assert (found.x_edges.tolist(), found.y_edges.tolist()) == ([2, 3, 4, 5, 6], [1, 2, 3, 4, 5])
-    assert found.real[0, 0] == found.real[0, 3] == found.real[3, 3] == pytest.approx(1 / 3, abs=ROUNDED)

@@ -38,10 +38,3 @@ def test_names_stand_on_the_page_as_they_are_and_run_nothing(place):
     page = Path("c.html").read_text(encoding="utf-8")
     assert f"Prepared by: {who} Place" in words(page.replace("&lt;", "\0")).replace("\0", "<")
     assert "<script" not in page
-
-
-def test_a_certificate_is_not_written_over_by_its_page(place):
-    before = Path(CERTIFICATE).read_bytes()
-
-    assert lapwing("certificate", "show", CERTIFICATE, "--page", CERTIFICATE).status == 1
-    assert Path(CERTIFICATE).read_bytes() == before

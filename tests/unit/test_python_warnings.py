@@ -1,17 +1,14 @@
 """What the command line warns of, Python warns of: the same sentence with a code, at the caller's line."""
 
 import warnings
-from pathlib import Path
 
 import polars as pl
 
 import lapwing as lw
-from helpers.command import lapwing
 from helpers.linked_homes import SCHEMA as HOMES
 from helpers.linked_homes import tables
 from helpers.small_people import synthesize, write_people
 from lapwing.errors import CertificateWarning
-from lapwing.present.certificates import verdict_facts
 
 SCHEMA = {"fields": [{"name": "city", "type": "string", "categories": ["x", "y"]}, {"name": "flag", "type": "boolean"}]}
 DATA = pl.DataFrame({"city": ["x", "y"] * 50, "flag": [True, False] * 50})
@@ -45,15 +42,6 @@ def test_a_release_warns_of_what_its_certificate_warns_of_at_the_line_that_calle
         assert {(each.filename, each.message.code) for each in own} == {(__file__, "LW907")}, name
 
 
-def test_a_weak_verdict_is_warned_of_in_the_certificate_s_words():
-    release, found = seen(lambda: made(pl.concat([DATA] * 20), epsilon=0.02))
-
-    words = {grade.word for grade in release.certificate.verdict.grades}
-    said = [str(each.message) for each in found if str(each.message).startswith("Verdict: ")]
-    assert words & {"weak", "none"}
-    assert said == [" ".join(fact.line for fact in verdict_facts(release.certificate.verdict))]
-
-
 def test_a_filter_silences_them_and_one_that_makes_errors_loses_no_release():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -74,13 +62,3 @@ def test_the_command_line_says_each_of_them_once(tmp_path, monkeypatch):
 
     assert said.status == 0
     assert said.err.count("the promise does not cover what these say") == 1
-
-
-def test_other_warnings_have_a_code_and_the_caller_s_line(tmp_path):
-    path = Path(tmp_path / "sdv.json")
-    path.write_text('{"columns": {"a": {"sdtype": "numerical"}}}')
-
-    _, found = seen(lambda: lw.Schema.from_foreign(path))
-
-    assert [(each.filename, each.message.code) for each in found] == [(__file__, "LW203")]
-    assert lapwing("explain", "LW907").status == 0

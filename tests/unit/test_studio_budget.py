@@ -1,11 +1,8 @@
-from fractions import Fraction
-
 import pytest
 
 from helpers.studio_rooms import small_rooms
 from lapwing.extras.office.policy import under
 from lapwing.kernel.budget.ledger import Ledger
-from lapwing.release.runs.shares import USUAL_DELTA
 
 
 @pytest.fixture
@@ -80,60 +77,11 @@ def test_a_plan_that_does_not_fit_is_refused_before_anything_is_done(rooms, tmp_
     assert rooms.post("budget/limit", limit="-3").status == 400
 
 
-def test_an_account_with_a_delta(rooms, tmp_path):
-    rooms.account("1", kind="zcdp", delta="1e-6")
-    assert book(tmp_path).balance().delta == Fraction(1, 10**6)
-
-    rooms.plan("1")
-    assert "with δ = 1e-06 in the room Plan it costs far less" in rooms.get("budget").text
-    rooms.plan("1", delta="1e-6")
-    assert "It fits, and would leave rho 0" in rooms.get("budget").text
-
-    rooms.account("1", dataset="pure")
-    assert "is kept in pure epsilon and a zcdp release cannot be paid from it" in rooms.get("budget").text
-
-
-def test_a_new_account_is_of_the_kind_that_the_plan_needs(rooms):
-    assert f'value="{USUAL_DELTA}"' in rooms.get("budget").html
-    rooms.plan("1")
-    assert 'value="pure" checked' in rooms.get("budget").html
-
-    rooms.plan("1", delta="1e-12")
-
-    page = rooms.get("budget").html
-    assert 'value="zcdp" checked' in page
-    assert 'name="delta" inputmode="decimal" autocomplete="off" value="1e-12"' in page
-
-
 def test_terms_that_differ_are_refused(rooms):
     rooms.account()
     rooms.plan("1", neighbours="replace-one", mechanism="Independent")
 
     assert "accounted under the neighbour relation add-remove" in rooms.get("budget").text
-
-
-def test_only_listed_accounts_are_chosen(rooms, tmp_path):
-    rooms.account()
-    rooms.account(dataset="other")
-    assert rooms.job.choices.dataset == "other"
-
-    assert rooms.post("budget", account="budget.db/people").at == "/job/people/budget"
-    assert rooms.job.choices.dataset == "people"
-    assert rooms.post("budget", account="../budget.db/people").status == 400
-    assert rooms.post("budget", account="budget.db/nobody").status == 400
-    assert rooms.job.choices.dataset == "people"
-
-    assert rooms.post("budget", account="").at == "/job/people/release"
-    assert rooms.job.choices.ledger == ""
-    assert "No ledger is chosen" in rooms.get("release").text
-
-
-def test_a_ledger_that_is_gone_is_said(rooms, tmp_path):
-    rooms.account()
-    (tmp_path / "budget.db").unlink()
-
-    assert "there is no ledger" in rooms.get("budget").refusal
-    assert "there is no ledger" in rooms.get("release").text
 
 
 def test_policies_are_shown_and_hold(rooms, tmp_path):

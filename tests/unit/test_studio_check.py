@@ -104,17 +104,6 @@ def test_a_look_is_old_once_the_schema_changes(visitor):
     assert '<td class="number">41</td>' not in fresh
 
 
-def test_a_draft_is_checked_for_its_types_alone(visitor, tmp_path):
-    place = tmp_path / "lapwing-studio" / "t" / "schema.json"
-    (Schema.load(place) | {"sex": {"categories": None}}).save(place)
-    page = look(visitor)
-
-    assert "All cells fit." in page
-    assert "break a rule" not in page
-    assert "nothing is released under it" in page
-    assert 'href="/job/t/plan">Go on' not in page
-
-
 def test_a_table_that_lacks_a_column_is_refused_in_one_sentence(visitor, tmp_path):
     pl.DataFrame({"age": [1]}).write_parquet(tmp_path / "t.parquet")
     page = look(visitor)
@@ -122,12 +111,3 @@ def test_a_table_that_lacks_a_column_is_refused_in_one_sentence(visitor, tmp_pat
     assert 'class="refusal" role="alert"' in page
     assert "sex" in page
     assert 'class="internal"' not in page
-
-
-def test_there_is_no_door_without_a_schema(tmp_path):
-    pl.DataFrame({"age": [1]}).write_parquet(tmp_path / "t.parquet")
-    visitor = in_process(tmp_path)
-    visitor.post("/open", {"table": "t.parquet"})
-
-    assert "There is no schema yet" in visitor.get("/job/t/check").text
-    assert visitor.post("/job/t/check").status == 404

@@ -23,20 +23,6 @@ def typed(kind: str, **form: str) -> Field:
     return field_of({"role": "value", "type": kind, "provenance": "public", **form}, old)
 
 
-def test_bounds_may_be_written_as_the_table_writes_them():
-    dates = typed("date", minimum="1.2.1920", maximum="2023-12-31", format="%d.%m.%Y")
-    numbers = typed("number", minimum="2,5", maximum="10.5", decimalChar=",")
-
-    assert (str(dates.minimum), str(dates.maximum)) == ("1920-02-01", "2023-12-31")
-    assert (numbers.minimum, numbers.maximum) == (2.5, 10.5)
-
-
-def test_a_date_as_the_format_writes_it_is_never_read_in_another_order():
-    field = typed("date", minimum="2020-02-01", maximum="2021-02-01", format="%Y-%d-%m")
-
-    assert (str(field.minimum), str(field.maximum)) == ("2020-02-01", "2021-02-01")
-
-
 @pytest.mark.parametrize(("kind", "text"), [("integer", "1.000.000"), ("number", "much"), ("number", "2,5")])
 def test_a_bound_that_is_no_number_is_refused_in_everyday_words(kind, text):
     with pytest.raises(SchemaError, match=r"write it as 1000 or 2\.5"):
@@ -82,15 +68,6 @@ def test_nobody_goes_on_without_saying_where_it_is_known_from(visitor, tmp_path)
     assert Schema.load_draft(place)["age"].maximum == 99
 
 
-def test_an_account_for_bought_lists_takes_a_delta(visitor, tmp_path):
-    visitor.post("/job/t/schema/bought")
-    page = visitor.get("/job/t/budget").text
-
-    assert 'value="zcdp" checked' in page
-    assert 'name="selection_delta" inputmode="decimal" autocomplete="off" value="5e-10"' in page
-    assert "lapwing schema learn" not in page
-
-
 def box(page, name):
     return re.search(rf'<input id="{name}" name="{name}"[^>]* value="([^"]*)"', page)[1]
 
@@ -124,33 +101,6 @@ def test_a_purchase_and_the_release_after_it_share_one_budget(visitor, tmp_path)
     release = requested_budget(epsilon=choices.epsilon, delta=choices.delta).amount
     assert 0.999 * before.limit < before.spent + release <= before.limit
     assert "Together with what was bought before under the same terms" in page
-
-
-def test_an_account_of_plain_epsilon_pays_a_purchase_without_delta(visitor, tmp_path):
-    key = re.search(r'name="column" value="([^"]*)"', visitor.get("/job/t/column/2").text)[1]
-    job = {"type": "string", "categories": "a\nb", "provenance": "public"}
-    visitor.post("/job/t/column/2", {"column": key, **job, "then": "next"})
-
-    book = bought_as_shown(visitor, tmp_path, "pure")
-
-    assert float(book.balance("t").spent) == pytest.approx(0.2)
-
-
-def test_who_is_protected_stands_where_one_buys(visitor):
-    visitor.post("/job/t/schema/bought")
-    page = visitor.get("/job/t/buy").text
-
-    assert "Protected is each row by itself." in page
-    assert "At this budget" in page
-
-
-def test_a_folder_that_cannot_be_written_is_refused_in_a_sentence(tmp_path):
-    (tmp_path / "t.csv").write_text("a\n1\n")
-    (tmp_path / "lapwing-studio").write_text("in the way")
-    answer = in_process(tmp_path).post("/open", {"table": "t.csv"})
-
-    assert answer.status == 400
-    assert "start the studio in a folder of your own" in answer.text
 
 
 def test_what_a_file_leaves_to_ask_is_asked_and_a_look_counts_all_rows(tmp_path):

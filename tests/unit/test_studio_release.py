@@ -6,9 +6,7 @@ import pytest
 from helpers.studio_rooms import SMALL, small_rooms
 from lapwing.api.synthesize import synthesize
 from lapwing.errors import LapwingError
-from lapwing.extras.office.policy import in_force, under
 from lapwing.extras.studio.unfinished import TRANSCRIPT, alone
-from lapwing.extras.studio.works import Works
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.model.linked_files import certificate_in
 
@@ -78,16 +76,6 @@ def test_a_release_is_made_as_one_set_of_files(rooms):
     assert "release-1, Ann, Adaptive" in rooms.get("budget").text
 
 
-def test_an_old_page_begins_nothing(rooms):
-    rooms.begin()
-    rooms.wait()
-
-    assert rooms.begin("release-1").status == 303
-    assert rooms.begin("release-7").status == 303
-
-    assert (folders(rooms), spent(rooms)) == (["release-1"], 1)
-
-
 def test_two_tabs_at_once_make_one_release(rooms):
     tabs = [threading.Thread(target=rooms.begin) for _ in range(6)]
     for tab in tabs:
@@ -121,37 +109,6 @@ def test_a_failure_before_the_debit_is_said_and_spends_nothing(rooms):
     assert "does not exist" in page.refusal
     assert "Nothing was spent." in page.text
     assert (folders(rooms), spent(rooms)) == ([], 0)
-
-
-def test_files_that_cannot_be_written_leave_what_was_paid_for(rooms):
-    halted(rooms, 1)
-    assert spent(rooms) == 1
-    rooms.job.file("release-1").joinpath("model.lapwing").mkdir()
-
-    rooms.post("release/finish")
-    rooms.wait()
-
-    page = rooms.get("release")
-    assert "model.lapwing" in page.refusal
-    assert "resume(" not in page.refusal
-    assert "Finish it free of charge" in page.text
-    rooms.job.file("release-1").joinpath("model.lapwing").rmdir()
-    rooms.post("release/finish")
-    rooms.wait()
-    assert "The last release" in rooms.get("release").text
-    assert spent(rooms) == 1
-
-
-def test_a_policy_holds_in_the_thread_of_the_work(tmp_path):
-    policy = tmp_path / "policy.toml"
-    policy.write_text('ask = "the data office"\n')
-    works = Works()
-
-    with under(policy):
-        work = works.begin("job", "release", lambda _: [each.file for each in in_force()])
-    work.join(10)
-
-    assert work.found == [str(policy)]
 
 
 # -- Ended and finished.
@@ -196,16 +153,6 @@ def test_a_release_may_be_left_for_a_new_one(rooms):
     assert "Finish it free of charge" not in rooms.get("release").text
 
 
-def test_what_was_begun_and_not_paid_leaves_no_trace(rooms):
-    place = rooms.job.file("release-1")
-    place.mkdir()
-    place.joinpath(".lapwing-x.unfinished").mkdir()
-    place.joinpath(TRANSCRIPT).write_bytes(b"")
-
-    assert "Spend ε = 1" in rooms.get("release").text
-    assert folders(rooms) == []
-
-
 def test_noise_that_was_drawn_and_lost_is_not_drawn_again(rooms):
     halted(rooms, 1)
     transcript = rooms.job.file("release-1") / TRANSCRIPT
@@ -217,13 +164,6 @@ def test_noise_that_was_drawn_and_lost_is_not_drawn_again(rooms):
     assert "Finish it free of charge" not in page
     rooms.post("release/finish")
     assert transcript.read_bytes() == lines[0] + b" "
-
-
-def test_a_transcript_that_is_damaged_is_said(rooms):
-    halted(rooms, 1)
-    (rooms.job.file("release-1") / TRANSCRIPT).write_text('{"format": 9}\n')
-
-    assert "A release was begun and cannot be read" in rooms.get("release").text
 
 
 # -- The stop rule.
@@ -256,21 +196,6 @@ def test_a_column_of_misfits_stops_it_and_a_mended_schema_goes_on(tmp_path):
     rooms.wait()
     assert "The last release" in rooms.get("release").text
     assert (folders(rooms), spent(rooms)) == (["release-1"], 2)
-
-
-def test_misfits_that_cost_all_of_the_budget(tmp_path, monkeypatch):
-    # by tables of all of its budget
-    monkeypatch.setattr("lapwing.release.runs.settings.looks_at_misfits", lambda _: True)
-    rooms = small_rooms(tmp_path, {"fields": BADLY})
-    rooms.account()
-    rooms.plan("2", mechanism="Independent")
-    rooms.begin()
-    rooms.wait()
-
-    page = rooms.get("release").text
-    assert "Nothing of its budget is left" in page
-    assert "Leave it and make a new one" not in page  # the account has nothing left either
-    assert "cannot be made yet" in page
 
 
 # -- More than one process; that each can be killed and closed is in tests/boundary/test_studio_kill.py.

@@ -101,23 +101,6 @@ def test_cells_are_looked_at_only_behind_the_door(messy, tmp_path):
     assert "were guessed from the cells" in page
 
 
-def test_a_second_tab_does_not_begin_anew(typed, tmp_path):
-    save(typed, 1, {"type": "integer", "minimum": "0", "maximum": "120", "provenance": "public"})
-    (tmp_path / "mbi.json").write_text('{"age": 85, "sex": 2}')
-    typed.post("/job/people/schema/draft")
-    typed.post("/job/people/schema/file", {"file": "mbi.json"})
-
-    assert kept(tmp_path, "people")["age"].maximum == 120
-
-
-def test_a_typed_file_needs_no_door(tmp_path):
-    pl.DataFrame({"age": [SECRET]}).write_parquet(tmp_path / "t.parquet")
-    visitor = in_process(tmp_path)
-    visitor.post("/open", {"table": "t.parquet"})
-
-    assert 'class="door"' not in visitor.get("/job/t/schema").text
-
-
 def test_a_schema_and_a_foreign_description_are_taken_as_they_are(typed, tmp_path):
     own = Schema.load({"fields": [{"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 9}}]})
     own.save(tmp_path / "own.json")
@@ -209,16 +192,6 @@ def test_what_is_typed_is_judged_and_not_kept(typed, tmp_path, form, said):
     assert (tmp_path / "lapwing-studio" / "people" / "schema.json").read_bytes() == before
 
 
-def test_a_form_of_a_column_that_moved_is_refused(typed, tmp_path):
-    key = column_key(typed.get("/job/people/column/1").text)
-    save(typed, 1, {"role": "leave"})
-    answer = typed.post("/job/people/column/1", {"column": key, "type": "integer", "minimum": "0", "maximum": "1"})
-
-    assert answer.status == 400
-    assert "have changed" in answer.text
-    assert kept(tmp_path, "people").names == ("sex", "who", "ill")
-
-
 def test_a_look_at_a_column_is_marked_and_leaves_no_trace(messy, tmp_path):
     drafted(messy, "clinic")
     folder = tmp_path / "lapwing-studio" / "clinic"
@@ -234,49 +207,6 @@ def test_a_look_at_a_column_is_marked_and_leaves_no_trace(messy, tmp_path):
     assert 'class="internal"' not in after.text
     assert {each.name: each.read_bytes() for each in folder.iterdir()} == before
     assert messy.get("/job/clinic/column/1/look").status == 405
-
-
-def test_rows_of_one_person_are_protected_together(typed, tmp_path):
-    key = column_key(typed.get("/job/people/column/3").text)
-    refused = typed.post("/job/people/schema/unit", {"who": "column", "unit": key, "most": "many"})
-    nobody = typed.post("/job/people/schema/unit", {"who": "column", "unit": "", "most": "2"})
-    both = typed.post("/job/people/schema/unit", {"who": "row", "unit": key, "most": "2"})
-    typed.post("/job/people/schema/unit", {"who": "column", "unit": key, "most": "2"})
-    found = kept(tmp_path, "people")
-
-    assert refused.status == 400
-    assert box(refused.text, "most") == "many"
-    assert found.unit_label == "who:2"
-    assert found["who"].identifier
-    assert (nobody.status, both.status) == (400, 400)
-    assert "says whose row it is, and stays" in save(typed, 3, {"role": "leave"})
-
-    typed.post("/job/people/schema/unit", {"who": "row", "unit": key, "most": "2"})
-    assert kept(tmp_path, "people").privacy_unit is None
-
-
-def test_rules_are_checked_and_a_broken_one_stays_in_its_box(typed, tmp_path):
-    save(typed, 1, {"type": "integer", "minimum": "0", "maximum": "9", "provenance": "public"})
-    save(typed, 2, {"type": "string", "categories": "f\nm\nx", "provenance": "public"})
-    save(typed, 3, {"role": "identifier"})
-    save(typed, 4, {"type": "boolean", "missing": "never", "provenance": "public"})
-    good = '{"never": {"sex": "x"}}\n\n{"when": {"ill": true}, "then": {"age": {"minimum": 3}}}'
-    bad = [
-        '{"never": {"sax": "x"}}',
-        '{"never"',
-        '{"never": {"sex": "unknown"}}',
-        '{"never": {"ill": true}}\n{"never": {"ill": false}}',
-    ]
-
-    assert typed.post("/job/people/schema/rules", {"rules": good}).status == 303
-    page = typed.get("/job/people/schema").text
-    assert "never sex is x" in page
-    assert "sex: x" in page
-    for text in bad:
-        answer = typed.post("/job/people/schema/rules", {"rules": text})
-        assert answer.status == 400
-        assert text.splitlines()[0] in unescape(answer.text)
-        assert len(kept(tmp_path, "people").rules) == 2
 
 
 def test_the_file_is_given_away_compared_and_edited(typed, tmp_path):
@@ -298,15 +228,6 @@ def test_the_file_is_given_away_compared_and_edited(typed, tmp_path):
     assert "is not JSON" in refused.text
     assert "&#34;maximum&#34;: 99" in refused.text
     assert kept(tmp_path, "people")["age"].maximum == 99
-
-
-def test_questions_of_a_description_are_answered(typed, tmp_path):
-    table = {**kept(tmp_path, "people").to_dict(), "questions": ["one?", "two?"]}
-    typed.post("/job/people/schema/json", {"text": json.dumps(table)})
-
-    assert "two?" in typed.get("/job/people/schema").text
-    typed.post("/job/people/schema/answered", {"question": ["0", "1"]})
-    assert kept(tmp_path, "people").questions == ()
 
 
 def test_what_nobody_knows_is_bought_and_recorded(typed, tmp_path):
@@ -389,11 +310,3 @@ def test_a_purchase_that_was_cut_off_goes_on_and_another_begins_anew(typed, tmp_
     (folder / "schema.json").write_bytes(before)
     assert buy("2000")["age"].maximum == 60
     assert (folder / "bought-2.certificate.json").is_file()
-
-
-def test_nothing_is_found_where_no_schema_is(messy):
-    for path in ("column/1", "schema.json", "schema/json", "buy"):
-        assert messy.get(f"/job/clinic/{path}").status == 404
-    drafted(messy, "clinic")
-    for number in ("0", "6", "x"):
-        assert messy.get(f"/job/clinic/column/{number}").status == 404

@@ -11,8 +11,6 @@ from lapwing.model.compared import choose_tables
 from lapwing.schema.schemas import Schema
 
 FLAGS = Schema.from_dict({"fields": [{"name": name, "type": "boolean"} for name in "abcd"]})
-# Means of a few numbers of size 1.
-ROUNDED = 1e-12
 
 
 def variation(ways, distances, possible=None):
@@ -43,18 +41,6 @@ def test_equal_tables_have_no_error_and_tables_without_a_common_cell_have_two() 
     assert (disjoint.columns, disjoint.rows) == (4, None)
 
 
-def test_with_fewer_columns_the_widest_tables_are_the_workload() -> None:
-    found = compare_workloads({"synthetic": [variation(1, [0.5, 0.5]), variation(2, [0.25])]})
-
-    assert found is not None
-    assert found.values["synthetic"].value == 0.5
-    assert found.columns == 2
-
-
-def test_the_error_is_twice_the_mean_distance() -> None:
-    assert workload_error(variation(2, [0.1, 0.2, 0.6])).value == pytest.approx(0.6, abs=ROUNDED)
-
-
 def test_the_standard_error_is_the_spread_of_means_over_samples_of_tables() -> None:
     rng = np.random.default_rng(1)
     everything = rng.beta(2, 5, size=200)
@@ -65,8 +51,3 @@ def test_the_standard_error_is_the_spread_of_means_over_samples_of_tables() -> N
     # Both sides vary by 1.3 % over so many samples of 80.
     spread = np.std([each.value for each in found])
     assert np.mean([each.standard_error for each in found]) == pytest.approx(spread, rel=0.06)
-
-
-def test_all_tables_have_no_standard_error_and_one_of_many_has_the_largest_there_is() -> None:
-    assert workload_error(variation(3, [0.1, 0.9])).standard_error == 0
-    assert workload_error(variation(3, [0.1], possible=100)).standard_error == pytest.approx(0.995, abs=1e-3)
