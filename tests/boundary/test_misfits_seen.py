@@ -11,7 +11,7 @@ import pytest
 import lapwing as lw
 from lapwing.kernel.room.transcript import continue_transcript
 from lapwing.mechanisms.registry import MECHANISMS, looks_at_misfits, registration_of
-from lapwing.release.runs.settings import Settings, misfit_share, read_settings
+from lapwing.release.runs.settings import SETTINGS, Settings, misfit_share, read_settings
 from lapwing.rows.linked import code_linked
 from lapwing.schema.linked.database import LinkedSchema
 
@@ -177,12 +177,12 @@ def test_a_release_that_allows_any_misfits_asks_nothing_and_spends_all_on_its_me
 def test_a_header_without_a_share_asks_nothing_and_one_that_has_it_says_so():
     asked = dict.fromkeys(("delta", "rho", "expected_rows", "seed"))
     settings = read_settings(schema(required=True), epsilon=1, mechanism="pmm", neighbours="add-remove", **asked)
-    header = settings.to_dict()
+    header = SETTINGS.write(settings)
     share = header.pop("misfit_share")
 
     assert share == "1/25"
     assert Settings.from_dict(header).misfit_share is None
-    assert Settings.from_dict(header | {"misfit_share": share}).to_dict() == settings.to_dict()
+    assert SETTINGS.write(Settings.from_dict(header | {"misfit_share": share})) == SETTINGS.write(settings)
 
 
 def test_the_plan_names_what_is_asked_first_and_a_release_has_its_lines():

@@ -36,7 +36,7 @@ from lapwing.kernel.terms import Terms
 from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.files import documents_of, saved_of
 from lapwing.release.runs.records import Records
-from lapwing.release.runs.settings import Settings, read_settings
+from lapwing.release.runs.settings import SETTINGS, Settings, read_settings
 from lapwing.schema.groupings.grouping import cut, identity, lookup
 from lapwing.schema.groupings.hierarchies import hierarchy
 
@@ -143,9 +143,9 @@ MAKERS: dict[str, Callable[[], Document]] = {
     "terms": lambda: of(RECORDS, Terms(relation="add-remove", max_rows=2, expected_rows=50)),
     "records": records,
     "settings": lambda: Document(
-        release_settings().to_dict(),
+        SETTINGS.write(release_settings()),
         Settings.from_dict,
-        Settings.to_dict,
+        SETTINGS.write,
         ("schema", "settings", "delta", "misfit_share"),
     ),
     "certificate": lambda: Document(small_saved().certificate.to_dict(), Certificate.from_dict, Certificate.to_dict),

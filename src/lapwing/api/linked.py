@@ -7,8 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
-from lapwing.api.running import begun_release, records_of, warned
-from lapwing.errors import DataError, LapwingWarning, ParameterError, warn
+from lapwing.api.running import begun_release, read_header, warned
+from lapwing.errors import LapwingWarning, ParameterError, warn
 from lapwing.kernel.budget.budget import Budget, Number, exact_number
 from lapwing.kernel.noise.bits import SystemBits
 from lapwing.kernel.questions.misfit_rows.question import MisfitRows
@@ -185,27 +185,10 @@ def resume_linked(
         raise ParameterError("linked tables are resumed under their own schema; leave schema out", code="LW305")
     sink, header, recorded = continue_transcript(path)
     sink.close()
-    settings, records = _header(path, header)
+    settings, _, records = read_header(path, header, LinkedSettings)
     tables = tables_by_name(data, settings.linked)
     resumable(path, partial(tell, settings, records, len(recorded)))
     return _run(tables, settings, Book(ledger=records.ledger, dataset=records.dataset, transcript=path))
-
-
-def _header(path: Path, header: Mapping[str, Any]) -> tuple[LinkedSettings, Records]:
-    """Read what the header of a transcript fixes."""
-    try:
-        settings = LinkedSettings.from_dict(header["settings"])
-        records = records_of(path, header)
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
-        pass
-    except ParameterError as error:
-        if error.code != "LW643":
-            raise
-    else:
-        return settings.with_recorded_rows(header["settings"]), records
-    raise DataError(
-        f"the header of the transcript {path} is damaged; give the file that the release wrote", code="LW610"
-    )
 
 
 def tables_by_name(data: object, linked: LinkedSchema) -> dict[str, object]:

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from lapwing.errors import CertificateWarning, DataError, ParameterError, warn
 from lapwing.kernel.noise.bits import BitSource
@@ -26,6 +26,7 @@ from lapwing.release.release import Release
 from lapwing.release.runs.certify import certify
 from lapwing.release.runs.finishing import finished_model
 from lapwing.release.runs.generators import generator
+from lapwing.release.runs.linked import LinkedSettings
 from lapwing.release.runs.misfits import Stopping, first_question, left_of, of_mechanism, way_out_of
 from lapwing.release.runs.records import Records
 from lapwing.release.runs.settings import Settings
@@ -34,6 +35,8 @@ from lapwing.release.runs.watching import ReleaseProgress
 from lapwing.rows.counting import CodedSource
 from lapwing.schema.linked.database import LinkedSchema, with_files
 from lapwing.schema.named_files import refuse_private
+
+S = TypeVar("S", Settings, LinkedSettings)
 
 # -- Run a mechanism in the room and certify what came out.
 
@@ -139,8 +142,8 @@ def linked_of(transcript: Path) -> LinkedSchema | None:
         return None  # what is wrong with it is said where it is taken up
 
 
-def read_header(path: Path, header: Mapping[str, Any]) -> tuple[Settings, Terms, Records]:
-    """Read what the header of a release's transcript fixes.
+def read_header(path: Path, header: Mapping[str, Any], kind: type[S]) -> tuple[S, Terms, Records]:
+    """Read what the header of a release's transcript fixes; kind: of its settings.
 
     No path in a header is followed but these: that of the ledger, which must be one of Lapwing's, and those of public
     points (``mu``) and priors, of which nothing is read but their bytes, unless these are those of the release.
@@ -153,9 +156,10 @@ def read_header(path: Path, header: Mapping[str, Any]) -> tuple[Settings, Terms,
                 f"the transcript {path} is of a {what}; repeat that, with the same transcript", code="LW611"
             )
     try:
-        settings = Settings.from_dict(header["settings"])
+        settings = kind.from_dict(header["settings"])
         terms = RECORDS.read(Terms, header["terms"])
-        records = records_of(path, header)
+        records = RECORDS.read(Records, header["records"], transcript=path)
+        refuse_private(records.ledger, "the ledger that the transcript names")
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
         pass
     except ParameterError as error:
@@ -166,10 +170,3 @@ def read_header(path: Path, header: Mapping[str, Any]) -> tuple[Settings, Terms,
     raise DataError(
         f"the header of the transcript {path} is damaged; give the file that the release wrote", code="LW610"
     )
-
-
-def records_of(path: Path, header: Mapping[str, Any]) -> Records:
-    """Return where the run of a transcript was recorded."""
-    records = RECORDS.read(Records, header["records"], transcript=path)
-    refuse_private(records.ledger, "the ledger that the transcript names")
-    return records

@@ -21,7 +21,7 @@ from lapwing.release.runs.linked import refuse_settings_of_one, refuse_shares_of
 from lapwing.release.runs.misfits import mended, refuse_going_on
 from lapwing.release.runs.plan.effort import Memory, caches_within
 from lapwing.release.runs.records import AccountedSink, Book, Records, new_records, open_sink, resumable
-from lapwing.release.runs.settings import read_settings
+from lapwing.release.runs.settings import Settings, read_settings
 from lapwing.release.runs.watching import following
 from lapwing.rows.guard import private_boundary
 from lapwing.rows.layouts import layout_of
@@ -266,7 +266,7 @@ def resumed(
         return cast("Release", resume_linked(path, data, tell, schema=schema))
     sink, header, recorded = continue_transcript(path)
     with closing(sink):
-        paid, terms, records = read_header(path, header)
+        paid, terms, records = read_header(path, header, Settings)
         settings = paid if header["mended"] is None else mended(paid, read_key(header, "mended", dict))
         earlier: tuple[Answer, ...] = header["earlier"]
         given = (*earlier, *recorded)

@@ -28,7 +28,7 @@ from lapwing.mechanisms.trees.pmm.mechanism import PMM
 from lapwing.release.runs.generators import generator
 from lapwing.release.runs.learned.settings import LearnSettings, read_learn_settings
 from lapwing.release.runs.misfits import left_of, mended
-from lapwing.release.runs.settings import Settings, misfit_share
+from lapwing.release.runs.settings import SETTINGS, Settings, misfit_share
 from lapwing.schema.schemas import Schema
 
 TINY: Final = 1e-9
@@ -285,7 +285,7 @@ def _examine_mending(
             break
         going_on = replace(mended(settings, settings.schema), most_misfits=most)
         part = examine_pair(pair.data, pair.neighbour, going_on, mode=mode, earlier=given)
-        is_same = replace(going_on, most_misfits=settings.most_misfits).to_dict() == settings.to_dict()
+        is_same = SETTINGS.write(replace(going_on, most_misfits=settings.most_misfits)) == SETTINGS.write(settings)
         parts.append(part if is_same else replace(part, flags=(*part.flags, "a mended release has other terms")))
     whole = together(parts, [Fraction(1)] * len(parts))
     return settings.request.budget, replace(whole, is_released=parts[-1].is_released)

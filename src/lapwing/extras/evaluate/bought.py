@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, ClassVar, Final, cast
 
 import numpy as np
 
@@ -31,7 +31,7 @@ from lapwing.kernel.terms import Relation, Terms
 from lapwing.maths.noise_tails import sum_tail
 from lapwing.model.bounds import rows_statements
 from lapwing.model.certificate.certificate import EVALUATION, Certificate, Statement
-from lapwing.model.certificate.cost_lines import VARIATION, Requested, asked_text
+from lapwing.model.certificate.cost_lines import VARIATION, asked_text
 from lapwing.model.certificate.promise import (
     fields_of_origin,
     other_terms_warnings,
@@ -44,7 +44,6 @@ from lapwing.release.marked import NOTICE, Releasable
 from lapwing.release.runs.certify import Paid, promise_warnings
 from lapwing.release.runs.generators import chosen_seed, generator
 from lapwing.release.runs.records import Records
-from lapwing.release.runs.settings import SETTINGS
 from lapwing.rows.counting import CodedSource
 from lapwing.rows.out.outputs import write_output
 from lapwing.rows.source import coded_table
@@ -61,6 +60,8 @@ class BoughtSettings:
     schema: not a draft, with at least one modelled column; request: what was asked for, and the budget it grants.
     """
 
+    document: ClassVar = (EVALUATION, "schema", "request", "relation", "expected_rows", "seed")
+
     schema: Schema
     request: BudgetRequest
     relation: Relation
@@ -71,16 +72,10 @@ class BoughtSettings:
     name = EVALUATION  # what the budget is spent on
     selection_delta = Fraction(0)  # the tables compared are public
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the settings as plain JSON values, for the transcript."""
-        return {
-            EVALUATION: [each.digest for each in self.compared],
-            "schema": self.schema.to_dict(),
-            "request": SETTINGS.write(Requested.of(self.request)),
-            "relation": self.relation,
-            "expected_rows": self.expected_rows,
-            "seed": self.seed,
-        }
+    @property
+    def evaluation(self) -> tuple[str, ...]:
+        """Which tables are compared."""
+        return tuple(each.digest for each in self.compared)
 
 
 def read_bought_settings(

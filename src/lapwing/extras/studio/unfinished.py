@@ -115,7 +115,7 @@ def _read(place: Path, transcript: Path) -> Unfinished:
     """Read a transcript, which nobody else may hold."""
     sink, header, recorded = continue_transcript(transcript)
     with closing(sink):
-        paid, _, records = read_header(transcript, header)
+        paid, _, records = read_header(transcript, header, Settings)
         settings = paid if header["mended"] is None else mended(paid, read_key(header, "mended", dict))
         earlier: tuple[Answer, ...] = header["earlier"]
     given = (*earlier, *recorded)

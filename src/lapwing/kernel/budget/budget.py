@@ -238,7 +238,7 @@ def read_request(
         return BudgetRequest(budget=Budget("zcdp", exact_rho), epsilon=None, delta=None, rho=exact_rho)
 
     exact_epsilon = _read_amount("epsilon", epsilon)
-    exact_delta = _read_delta(delta)
+    exact_delta = read_delta(delta)
     if exact_delta == 0:
         return BudgetRequest(budget=Budget("pure", exact_epsilon), epsilon=exact_epsilon, delta=None, rho=None)
     granted = rho_for(exact_epsilon, exact_delta)
@@ -272,7 +272,8 @@ def _read_amount(setting: str, value: object) -> Fraction:
     return exact
 
 
-def _read_delta(delta: Number | None) -> Fraction:
+def read_delta(delta: Number | None) -> Fraction:
+    """Return a delta as it was given, 0 where none was."""
     exact = exact_number("delta", 0 if delta is None else delta)
     if not 0 <= exact < 1:
         raise ParameterError(

@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Final, cast
 
 from lapwing.errors import DataError, ParameterError
 from lapwing.kernel.budget.budget import Budget, BudgetRequest, Number, exact_number, read_request
-from lapwing.kernel.codec import Codec
 from lapwing.kernel.questions.misfit_rows.question import NoisyRows
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.terms import Relation
@@ -86,18 +85,14 @@ class LinkedSettings:
         """Which files public tables are of."""
         return {each.name: each.file for each in self.linked.lookups if each.file} or None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the settings as plain JSON values, for the transcript."""
-        return _LINKED.write(self)
-
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "LinkedSettings":
-        """Read back what `to_dict` wrote, as `Settings` does; a ValueError where parts spend other than is debited."""
+        """Read back what `SETTINGS` wrote, as `Settings` does; a ValueError where parts spend other than is debited."""
         if any(part["mechanism"]["settings"].get("prior") for part in values["parts"].values()):
             raise ValueError  # before its rows are read
         parts = {name: Settings.from_dict(part) for name, part in values["parts"].items()}
         linked = LinkedSchema.from_dict(values["linked"])
-        found = _LINKED.read(cls, values, parts=parts, linked=linked)
+        found = SETTINGS.read(cls, values, parts=parts, linked=linked)
         if tuple(parts) != linked.names or any(part.schema != linked.coded[name] for name, part in parts.items()):
             raise ValueError
         first, *others = (part.request.budget for part in parts.values())
@@ -289,6 +284,3 @@ def _recorded_seed(transcript: Path | None) -> int | None:
             return int(next(iter(json.loads(file.readline())["settings"]["parts"].values()))["seed"])
     except (OSError, ValueError, KeyError, TypeError, StopIteration, AttributeError, RecursionError):
         return None  # what is wrong with it is said where it is taken up
-
-
-_LINKED: Final = Codec({**SETTINGS.leaves, LinkedSchema: (LinkedSchema.to_dict, LinkedSchema.from_dict)})

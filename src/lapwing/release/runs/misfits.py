@@ -27,7 +27,7 @@ from lapwing.kernel.terms import Terms
 from lapwing.maths.noise_tails import sum_tail
 from lapwing.model.certificate.declared import FALSE_WARNING, sum_reach
 from lapwing.model.evidence import MeasuredTable, plain_tables
-from lapwing.release.runs.settings import Settings, usable_schema
+from lapwing.release.runs.settings import SETTINGS, Settings, usable_schema
 from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import Schema
 
@@ -232,7 +232,7 @@ def mended(settings: Settings, schema: object) -> Settings:
         )
     if not new.public_tables:
         new = replace(new, public_tables=old.public_tables)
-    values = settings.to_dict()
+    values = SETTINGS.write(settings)
     return Settings.from_dict({**values, "schema": new.to_dict()}).with_recorded_rows(values, is_mended=True)
 
 

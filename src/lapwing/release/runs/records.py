@@ -28,7 +28,7 @@ from lapwing.kernel.terms import Relation, Terms
 from lapwing.on_demand import extra
 from lapwing.release.runs.account_terms import everywhere
 from lapwing.release.runs.misfits import ENDED
-from lapwing.release.runs.settings import Settings, spending_of
+from lapwing.release.runs.settings import SETTINGS, Settings, spending_of
 from lapwing.release.runs.transcripts import is_answered, leave_folder, lost_debit, make_folder, unpaid_transcripts
 from lapwing.release.runs.unaccounted import Spent, remember
 from lapwing.rows.source import coded_table
@@ -63,9 +63,6 @@ class PaidSettings(Protocol):
     @property
     def expected_rows(self) -> int | None:
         """A public guess of the number of rows."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return all settings as plain JSON values."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,7 +126,7 @@ class AccountedSink:
         self._transcript = transcript
         self._records = records
         self._is_new = recorded is None
-        self._digests = [_digest(answer) for answer in recorded or ()]
+        self._digests = [_digest(answer.to_dict()) for answer in recorded or ()]
 
     def begin(self) -> None:
         """Make durable that noise is about to be drawn; what the ledger refuses leaves no mark."""
@@ -149,7 +146,7 @@ class AccountedSink:
     def record(self, answers: Sequence[Answer]) -> None:
         """Make the answers durable; the ledger notes them with the next draw, or at the end."""
         self._transcript.record(answers)
-        self._digests += [_digest(answer) for answer in answers]
+        self._digests += [_digest(answer.to_dict()) for answer in answers]
 
     def debit(self, settings: PaidSettings) -> None:
         """Commit the ledger entry, once, unless a policy forbids it."""
@@ -164,7 +161,11 @@ class AccountedSink:
                 settings.request.budget,
                 relation=settings.relation,
                 privacy_unit=settings.schema.unit_label,
-                description={"mechanism": settings.name, "settings": _digest(settings), CODE: code_fingerprint()},
+                description={
+                    "mechanism": settings.name,
+                    "settings": _digest(SETTINGS.write(settings)),
+                    CODE: code_fingerprint(),
+                },
                 delta=settings.selection_delta,
                 check=check,
             )
@@ -218,7 +219,7 @@ def open_sink(records: Records, settings: PaidSettings, terms: Terms) -> Account
     if records.transcript is None:
         return AccountedSink(NoTranscript(), records)
     header: dict[str, Any] = {
-        "settings": settings.to_dict(),
+        "settings": SETTINGS.write(settings),
         "terms": RECORDS.write(terms),
         "records": RECORDS.write(records),
     }
@@ -232,9 +233,9 @@ def open_sink(records: Records, settings: PaidSettings, terms: Terms) -> Account
         raise
 
 
-def _digest(of: Answer | PaidSettings) -> str:
+def _digest(values: Mapping[str, Any]) -> str:
     """Return the fingerprint of an answer, or of all settings of a release."""
-    return hashlib.sha256(json.dumps(of.to_dict(), sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
 
 Recorded = tuple[AccountedSink, Records, tuple[Answer, ...]]
@@ -287,7 +288,7 @@ def _continued(path: Path, settings: PaidSettings, terms: Terms, book: Book) -> 
 
 def _same_records(path: Path, header: Mapping[str, Any], settings: PaidSettings, terms: Terms) -> Records | None:
     """Return where the run of a transcript was recorded, or None where it is another one."""
-    wanted = json.loads(json.dumps({"settings": settings.to_dict(), "terms": RECORDS.write(terms)}))
+    wanted = json.loads(json.dumps({"settings": SETTINGS.write(settings), "terms": RECORDS.write(terms)}))
     if any(header.get(key) != value for key, value in wanted.items()):
         return None
     try:

@@ -32,7 +32,7 @@ from lapwing.release.runs.public_rows import (
 )
 from lapwing.release.runs.public_tables import check_priors, with_public_tables
 from lapwing.release.runs.spending import Spending
-from lapwing.schema.linked.database import is_linked
+from lapwing.schema.linked.database import LinkedSchema, is_linked
 from lapwing.schema.public_tables.cells import public_total
 from lapwing.schema.scalars import told
 from lapwing.schema.schemas import Schema
@@ -101,13 +101,9 @@ class Settings:
         """Which files these are of."""
         return file_digests(self.mechanism) or None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the settings as plain JSON values, for the transcript."""
-        return SETTINGS.write(self)
-
     @classmethod
     def from_dict(cls, values: object) -> "Settings":
-        """Read back what `to_dict` wrote. No path in it is followed; `with_recorded_rows` reads its public rows."""
+        """Read back what `SETTINGS` wrote. No path in it is followed; `with_recorded_rows` reads its public rows."""
         # What schema and mechanism refuse is told as it is.
         schema, mechanism = (read_key(values, key, dict) for key in ("schema", "mechanism"))
         return SETTINGS.read(cls, values, schema=usable_schema(schema), mechanism=_mechanism(mechanism))
@@ -288,6 +284,7 @@ SETTINGS: Final[Codec] = Codec(
     {
         BudgetRequest: (lambda request: SETTINGS.write(Requested.of(request)), _request),
         Fraction: (str, read_exact),
+        LinkedSchema: (LinkedSchema.to_dict, LinkedSchema.from_dict),
         Mechanism: (lambda each: {"name": name_in_files(each), "settings": settings_of(each)}, _mechanism),
         Schema: (Schema.to_dict, usable_schema),
     }

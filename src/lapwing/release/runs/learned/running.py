@@ -186,7 +186,7 @@ def _certificate(
         terms,
         records,
         mechanism=settings.name,
-        public=settings.public,
+        public=settings.domain,
         delta=paid.selected,
         assumed_fields=tuple(field.name for field in filled if field.provenance == "assumed"),
         dp_fields=tuple(field.name for field in filled if field.provenance == "dp"),

@@ -4,20 +4,18 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, ClassVar, Final, cast
 
 from lapwing.errors import ParameterError, SchemaError
-from lapwing.kernel.budget.budget import BudgetRequest, Number, exact_number, read_request
+from lapwing.kernel.budget.budget import BudgetRequest, Number, exact_number, read_delta, read_request
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.model.certificate.certificate import DOMAIN
-from lapwing.model.certificate.cost_lines import Requested
 from lapwing.release.runs.learned.domains import needs_selection
-from lapwing.release.runs.settings import SETTINGS
-from lapwing.schema.checks import check_categories
+from lapwing.schema.checks import check_categories, field_error
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.category_trees import Prefixes
 from lapwing.schema.named_files import opened
@@ -45,7 +43,9 @@ class LearnSettings:
     where none is needed.
     """
 
-    original: Schema
+    document: ClassVar = (DOMAIN, "original", "request", "selection_delta", "relation")
+
+    original: Schema = field(metadata={"key": "schema"})
     schema: Schema
     names: tuple[str, ...]
     dictionaries: Dictionaries
@@ -58,7 +58,7 @@ class LearnSettings:
     expected_rows = None  # no guess of the number of rows is of use here
 
     @property
-    def public(self) -> dict[str, Any]:
+    def domain(self) -> dict[str, Any]:
         """What was asked for, beside schema and budget, as plain JSON values: the certificate's settings."""
         return {
             "fields": list(self.names),
@@ -67,16 +67,6 @@ class LearnSettings:
                 name: {"texts": len(texts), "sha256": hashlib.sha256(json.dumps(list(texts)).encode()).hexdigest()}
                 for name, texts in self.dictionaries.items()
             },
-        }
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the settings as plain JSON values, for the transcript."""
-        return {
-            DOMAIN: self.public,
-            "schema": self.original.to_dict(),
-            "request": SETTINGS.write(Requested.of(self.request)),
-            "selection_delta": str(self.selection_delta),
-            "relation": self.relation,
         }
 
 
@@ -134,15 +124,6 @@ def _checked_names(fields: object, schema: Schema) -> tuple[str, ...]:
             "fields must be a list of names of fields; leave it out for all that are blank", code="LW304"
         )
     names = tuple(dict.fromkeys(cast("Sequence[str]", listed)))
-    for field in map(schema.field, names):
-        if field.identifier:
-            raise _not_learned(
-                f"field {quote(field.name)}: an identifier has no bounds and no categories to learn; leave it out"
-            )
-        if field.type == "boolean":
-            raise _not_learned(
-                f"field {quote(field.name)}: a boolean is true or false, there is nothing to learn; leave it out"
-            )
     return _checked(names, schema)
 
 
@@ -222,7 +203,7 @@ def _shared_out(
     """Return the budget of all questions, and the delta that is set aside for selections."""
     if (epsilon is None) == (rho is None):
         read_request(epsilon=epsilon, rho=rho)  # asked for its error
-    exact = _exact_delta(delta)
+    exact = read_delta(delta)
     if selecting and exact == 0:
         name = quote(selecting[0])
         raise ParameterError(
@@ -246,16 +227,6 @@ def _shared_out(
     return BudgetRequest(budget=request.budget, epsilon=request.epsilon, delta=exact, rho=None), half
 
 
-def _exact_delta(delta: Number | None) -> Fraction:
-    """Return a delta as it was given, 0 where none was."""
-    exact = exact_number("delta", 0 if delta is None else delta)
-    if not 0 <= exact < 1:
-        raise ParameterError(
-            f"delta must be at least 0 and below 1, got {delta}; give a small number such as 1e-9", code="LW311"
-        )
-    return exact
-
-
 def _checked_quantile(quantile: Number) -> Fraction:
     """Return the quantile, exact."""
     exact = exact_number("quantile", quantile)
@@ -276,11 +247,9 @@ def opened_field(field: Field) -> Field:
     day from year 1 to 9999. Name, type, special values, ``required`` and missing values stay.
     """
     if field.identifier:
-        raise SchemaError(
-            f"field {quote(field.name)}: an identifier has no values to learn; leave it out", code="LW271"
-        )
+        raise field_error(field.name, "an identifier has no bounds and no categories to learn; leave it out", "LW271")
     if field.type == "boolean":
-        raise SchemaError(f"field {quote(field.name)}: the values of a boolean are known; leave it out", code="LW271")
+        raise field_error(field.name, "a boolean is true or false, there is nothing to learn; leave it out", "LW271")
     return any_value(field)
 
 
@@ -299,12 +268,12 @@ def opened_schema(schema: Schema, fields: Sequence[str], dictionaries: Mapping[s
         raise SchemaError("no field is named whose values are to be learned; name at least one", code="LW271")
     unit = schema.privacy_unit
     found = []
-    for field in schema.fields:
-        if field.name in wanted:
-            found.append(_readable(field, dictionaries.get(field.name)))
-        elif unit is not None and field.name == unit.field:
-            found.append(_naming(field))
-    dialect = replace(schema.dialect, names=tuple(field.name for field in schema.fields))
+    for each in schema.fields:
+        if each.name in wanted:
+            found.append(_readable(each, dictionaries.get(each.name)))
+        elif unit is not None and each.name == unit.field:
+            found.append(_naming(each))
+    dialect = replace(schema.dialect, names=schema.names)
     return Schema(fields=tuple(found), privacy_unit=unit, name=schema.name, dialect=dialect)
 
 
