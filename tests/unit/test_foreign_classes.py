@@ -2,16 +2,13 @@
 
 import datetime as dt
 import enum
-import sys
 import uuid
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Annotated, Literal, NotRequired, Optional, TypedDict
+from typing import Annotated, Literal, Optional
 
-import duckdb
 import pandas as pd
 import polars as pl
-import pyarrow as pa
 import pytest
 
 import lapwing as lw
@@ -73,31 +70,6 @@ class Row:
     age: Annotated[int, at.Interval(ge=0, le=99)]
     sex: Literal["f", "m", None]
     smokes: "bool | None"
-
-
-class Typed(TypedDict):
-    age: NotRequired[Annotated[int, at.Ge(0), at.Le(9)]]
-    share: float | int
-
-
-def test_dataclasses_and_typed_dictionaries_are_read_alike():
-    assert fields_of(lw.Schema.from_foreign(Row)) == {
-        "age": {"type": "integer", "constraints": {"minimum": 0, "maximum": 99, "required": True}},
-        "sex": {"type": "string", "categories": ["f", "m"]},
-        "smokes": {"type": "boolean"},
-    }
-    with pytest.warns(lw.LapwingWarning, match='1 field with blank bounds or categories: "share"'):
-        typed = lw.Schema.from_foreign(Typed)
-    assert typed["age"].maximum == 9
-    assert typed["share"].type == "number"
-
-
-def test_a_release_is_made_by_a_model():
-    frame = pl.DataFrame({"age": [20, 40] * 50, "sex": ["f", None] * 50, "smokes": [True, None] * 50})
-
-    rows = lw.synthesize(frame, lw.Schema.from_foreign(Row), epsilon=1, mechanism="Independent").sample(9)
-
-    assert rows.columns == ["age", "sex", "smokes"]
 
 
 class Lists(pydantic.BaseModel):
@@ -175,58 +147,6 @@ def test_pandera_models_and_schemas_are_read(monkeypatch):
 # -- Types of frames.
 
 
-class Looked:
-    """A cell that ends the test when it is looked at."""
-
-    def looked(self, *_):
-        raise SystemExit("a cell was looked at")
-
-    __repr__ = __str__ = __eq__ = __hash__ = __bool__ = looked
-
-
-def types_of(schema):
-    return {field.name: (field.type, field.categories) for field in schema.fields}
-
-
-def test_of_a_frame_types_are_read_and_no_cell():
-    frame = pd.DataFrame(
-        {
-            "age": [41],
-            "what": [Looked()],
-            "sex": pd.Categorical(["f"], ordered=True),
-            "day": pd.to_datetime(["2020-01-01"]),
-            "smokes": [True],
-        }
-    )
-
-    schema = lw.Schema.from_frame_types(frame)
-
-    assert types_of(schema) == {
-        "age": ("integer", None),
-        "what": ("string", None),
-        "sex": ("string", None),
-        "day": ("datetime", None),
-        "smokes": ("boolean", None),
-    }
-    assert schema.is_draft
-    assert {field.provenance for field in schema.fields} == {"assumed"}
-
-
-def test_a_declared_list_is_taken_and_one_of_cells_is_not():
-    sizes, cities = pl.Enum(["s", "l"]), pl.Categorical
-    frame = pl.DataFrame({"size": ["s"], "city": ["x"]}, schema_overrides={"size": sizes, "city": cities})
-
-    for each in (frame, frame.lazy()):
-        assert types_of(lw.Schema.from_frame_types(each)) == {"size": ("string", ("s", "l")), "city": ("string", None)}
-    listed = lw.Schema.from_frame_types(frame.select("size"))
-    assert (listed.is_draft, listed["size"].provenance) == (True, "drafted")  # it may have been made of the cells
-    assert not (listed | {"size": {"provenance": "public"}}).is_draft
-    table = pa.table({"city": pa.array(["x"]).dictionary_encode()})
-    assert types_of(lw.Schema.from_frame_types(table)) == {"city": ("string", None)}
-    relation = duckdb.sql("SELECT 1 AS age, 'x' AS city")
-    assert types_of(lw.Schema.from_frame_types(relation)) == {"age": ("integer", None), "city": ("string", None)}
-
-
 @pytest.mark.parametrize(
     ("given", "said"),
     [
@@ -241,17 +161,3 @@ def test_what_has_no_types_of_columns_is_refused(given, said):
         lw.Schema.from_frame_types(given)
 
     assert "41" not in str(caught.value)
-
-
-def test_no_library_is_imported_to_recognise_its_classes():
-    import subprocess
-
-    program = (
-        "import sys, dataclasses, lapwing as lw\n"
-        "@dataclasses.dataclass\nclass Row: flag: bool\n"
-        "lw.Schema.from_foreign(Row)\n"
-        "print(sorted({'pydantic', 'pandera', 'annotated_types'} & set(sys.modules)))"
-    )
-    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
-
-    assert said.stdout == "[]\n"

@@ -65,14 +65,6 @@ def test_types_are_the_atomic_ones(data_type, kind):
     assert field_of({"dataType": data_type}).type == kind
 
 
-def test_fields_go_by_the_column_that_they_are_extracted_from():
-    source = {"fileObject": {"@id": "f"}, "extract": {"column": "a"}}
-    found = read({"@id": "rows/gender", "name": "gender", "source": source}, {"@id": "rows/b"})
-
-    assert [field.name for field in found.schema.fields] == ["a", "b"]
-    assert any("otherwise than their column" in note for note in found.notes)
-
-
 @pytest.mark.parametrize(
     "reference", [{"@id": "sexes/name"}, {"field": {"@id": "sexes/name"}}, {"field": "sexes/name"}], ids=range(3)
 )
@@ -80,37 +72,6 @@ def test_a_field_that_refers_to_an_enumeration_has_its_categories_and_its_type(r
     field = field_of({"references": reference})
 
     assert (field.type, field.categories) == ("string", ("f", "m"))
-
-
-def test_the_largest_value_of_the_data_is_no_bound():
-    annotation = {"@id": "x", "value": 75, "equivalentProperty": "sc:maxValue"}
-    found = read({"@id": "rows/a", "dataType": "sc:Integer", "annotation": [annotation]})
-
-    assert found.schema.fields[0].maximum is None
-    assert any("no bounds" in note for note in found.notes)
-
-
-def test_lists_constants_images_and_nested_fields_are_told():
-    found = read(
-        {"@id": "rows/tags", "dataType": "sc:Text", "isArray": True},
-        {"@id": "rows/unit", "value": "cm"},
-        {"@id": "rows/photo", "dataType": "sc:ImageObject"},
-        {
-            "@id": "rows/place",
-            "subField": [{"@id": "rows/place/lat", "dataType": "sc:Float"}, {"@id": "rows/place/lon"}],
-        },
-    )
-
-    assert [field.name for field in found.schema.fields] == ["tags", "lat", "lon"]
-    assert len(found.notes) == 4
-
-
-def test_lists_and_identifiers_have_no_categories():
-    reference = {"references": {"@id": "sexes/name"}}
-
-    assert field_of({**reference, "isArray": True}).categories is None
-    assert field_of(reference, key={"@id": "rows/a"}).categories is None
-    assert field_of({**reference, "fieldSettings": {"role": "identifier"}}).categories is None
 
 
 def test_one_of_several_record_sets_must_be_chosen():
@@ -159,31 +120,6 @@ def test_an_odd_privacy_unit_is_a_question(unit):
 
     assert found.schema.privacy_unit is None
     assert [lack.what for lack in found.lacks] == ["whose rows are protected together", "categories"]
-
-
-def test_what_was_bought_is_noted_as_it_is_not_taken_over():
-    rows = {"@id": "rows", "field": [{"@id": "rows/a"}]}
-    noted = [
-        any("bought with privacy budget" in note for note in read_croissant(value, "the file").notes)
-        for value in (
-            {"recordSet": rows, "differentialPrivacy": {"purchases": [{"fields": ["a"]}]}},
-            {"recordSet": rows, "differentialPrivacy": {"dp_fields": ["a"]}},
-            {"recordSet": rows, "differentialPrivacy": {"purchases": [], "dp_fields": []}},
-        )
-    ]
-
-    assert noted == [True, True, False]
-
-
-def test_a_reference_to_nothing_and_types_that_are_not_known_are_noted():
-    found = read(
-        {"@id": "rows/a", "references": {"@id": "nowhere/name"}},
-        {"@id": "rows/b", "dataType": ["cr:Foo", "sc:Float"]},
-        {"@id": "rows/c", "dataType": ["sc:Text", "sc:Enumeration"]},
-    )
-
-    assert 'a field that is referred to is not in the file: no categories are read: "a"' in found.notes
-    assert 'data types beside the one that is read, which are not known here, are left out: "b"' in found.notes
 
 
 @pytest.mark.full

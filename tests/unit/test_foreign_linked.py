@@ -7,7 +7,6 @@ import pytest
 from helpers.foreign_files import FOREIGN
 from lapwing.errors import SchemaError
 from lapwing.extras.connect.metadata.reading import read_foreign, read_foreign_tables
-from lapwing.schema.schemas import Schema
 
 CODES = {"type": "integer", "constraints": {"minimum": 0, "maximum": 9}}
 
@@ -55,11 +54,6 @@ def sdv(relationships, **tables):
     return {"METADATA_SPEC_VERSION": "V1", "tables": described, "relationships": links}
 
 
-def listed(name, fields, **settings):
-    """Return a table as the oldest files of SDV have it."""
-    return {"name": name, "fields": [{"name": each, **about} for each, about in fields.items()], **settings}
-
-
 def shape(found):
     """Return what the draft says of each table beside its fields."""
     return {
@@ -82,55 +76,6 @@ def test_metadata_of_sdv_give_a_parent_and_its_children(version):
     assert found.tables["visits"].schema.fields == alone.fields
 
 
-def test_metadata_of_sdv_before_its_first_version_give_the_same():
-    users = {"id": {"type": "id", "subtype": "integer"}, "age": {"type": "numerical", "subtype": "integer"}}
-    sessions = {
-        "user": {"type": "id", "subtype": "integer", "ref": {"table": "users", "field": "id"}},
-        "at": {"type": "datetime", "format": "%d.%m.%Y"},
-        "mail": {"type": "categorical", "pii": True, "pii_category": ["email", "x"]},
-        "share": {"type": "numerical", "subtype": "float"},
-        "ok": {"type": "boolean"},
-    }
-    old = {"tables": {"sessions": {"fields": sessions}, "users": {"fields": users, "primary_key": "id"}}}
-
-    found = read_foreign_tables(old)
-
-    assert shape(found) == {
-        "users": {"primaryKey": "id"},
-        "sessions": {"foreignKeys": {"user": "users"}, "maxRows": None},
-    }
-    assert [(field.name, field.type, field.identifier) for field in found.tables["sessions"].schema.fields] == [
-        ("user", "string", True),
-        ("at", "date", False),
-        ("mail", "string", True),
-        ("share", "number", False),
-        ("ok", "boolean", False),
-    ]
-    assert read_foreign(old, table="users").schema.fields == found.tables["users"].schema.fields
-    oldest = {"path": "", "tables": [listed("sessions", sessions), listed("users", users, primary_key="id")]}
-    assert read_foreign_tables(oldest) == found
-
-
-def test_a_chain_comes_parents_first_and_a_lookup_is_a_column_of_its_keys():
-    found = read_foreign_tables(clinic())
-
-    assert shape(found) == {
-        "homes": {"primaryKey": "home"},
-        "people": {"primaryKey": "person", "foreignKeys": {"home": "homes"}, "maxRows": None},
-        "visits": {
-            "primaryKey": "visit",
-            "foreignKeys": {"person": "people", "clinic": "clinics"},
-            "maxRows": None,
-        },
-        "clinics": {"primaryKey": "clinic"},
-    }
-    visits = {field.name: field for field in found.tables["visits"].schema.fields}
-    assert [name for name, field in visits.items() if field.identifier] == ["visit", "person"]
-    assert (visits["person"].type, visits["clinic"].type) == ("integer", "string")
-    assert not any(lack.field == "clinic" for lack in found.tables["visits"].lacks)
-    assert [lack.field for lack in found.tables["clinics"].lacks] == [""]
-
-
 def test_every_thing_that_the_file_does_not_say_is_a_question_and_nothing_is_said_to_be_public():
     drafts = read_foreign_tables(clinic()).to_dict()["tables"]
 
@@ -143,33 +88,6 @@ def test_every_thing_that_the_file_does_not_say_is_a_question_and_nothing_is_sai
     }
     assert all(draft["draft"] for draft in drafts.values())
     assert not any("public" in draft for draft in drafts.values())
-
-
-def test_the_text_of_the_file_holds_the_draft_and_each_table_is_a_schema():
-    found = read_foreign_tables(clinic())
-
-    written = json.loads(found.text)
-
-    assert written == found.to_dict()
-    for name, table in written["tables"].items():
-        own = {key: value for key, value in table.items() if key not in ("primaryKey", "foreignKeys", "maxRows")}
-        assert Schema.load_draft({**own, "name": name}) == found.tables[name].schema
-
-
-def test_a_list_that_the_file_gives_for_a_key_to_a_lookup_stays():
-    package = clinic()
-    package["resources"][0]["schema"]["fields"][2]["constraints"] = {"enum": ["a", "b"]}
-
-    field = read_foreign_tables(package).tables["visits"].schema.field("clinic")
-
-    assert field.categories == ("a", "b")
-
-
-def test_an_index_of_sequences_is_an_order():
-    value = sdv([("b", "x", "a", "x")], a={"x": "id", "f": "boolean"}, b={"x": "id", "day": "datetime"})
-    value["tables"]["b"] |= {"sequence_index": "day"}
-
-    assert shape(read_foreign_tables(value))["b"]["order"] == "day"
 
 
 def test_of_two_private_parents_the_first_is_taken_and_the_other_asked_about():
@@ -188,14 +106,6 @@ def test_of_two_private_parents_the_first_is_taken_and_the_other_asked_about():
     value["tables"]["d"]["columns"].pop("f")
     with pytest.raises(SchemaError, match='table "d" has keys alone'):
         read_foreign_tables(value)
-
-
-def test_a_first_table_of_keys_alone_has_these():
-    value = sdv([("b", "x", "a", "x")], a={"x": "id"}, b={"x": "id", "f": "boolean"})
-
-    drafts = read_foreign_tables(value).to_dict()["tables"]
-
-    assert [field["name"] for field in drafts["a"]["fields"]] == ["x"]
 
 
 def test_keys_that_linked_tables_do_not_have_are_told():

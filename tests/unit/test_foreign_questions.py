@@ -72,17 +72,6 @@ def test_nothing_is_released_or_learned_before_the_questions_are_answered(name, 
         lw.Schema.learn(tmp_path / "t.csv", schema, epsilon=1.0)
 
 
-def test_in_python_one_warning_says_how_much_is_open_and_where():
-    columns = {"age": {"sdtype": "numerical"}, "ward": {"sdtype": "categorical"}}
-    with pytest.warns(LapwingWarning) as caught:
-        lw.Schema.from_foreign(sdv(columns))
-
-    (said,) = [str(each.message) for each in caught]
-    assert 'the first is: field "age": whether the numbers are whole' in said
-    assert '2 fields with blank bounds or categories: "age", "ward"' in said
-    assert caught[0].filename == __file__
-
-
 def test_the_command_says_where_the_questions_are_and_what_to_do_with_them(tmp_path):
     metadata, output = tmp_path / "m.json", tmp_path / "s.json"
     metadata.write_text(json.dumps(smartnoise({"age": AGE})))

@@ -1,23 +1,15 @@
 """Metadata of SDV, as SDV 1.38 and 2.0 wrote it, becomes a schema."""
 
-import json
-
 import pytest
 
 from helpers.foreign_files import FOREIGN, SAMPLE
 from lapwing.errors import SchemaError
 from lapwing.extras.connect.metadata.reading import read_foreign
 from lapwing.extras.connect.metadata.sdv import is_sdv, read_sdv
-from lapwing.schema.schemas import Schema
 
 
 def single(**columns):
     return {"METADATA_SPEC_VERSION": "SINGLE_TABLE_V1", "columns": columns}
-
-
-def related(relationships):
-    table = {"columns": {"a": {"sdtype": "boolean"}}}
-    return {"METADATA_SPEC_VERSION": "V1", "tables": {"t": table}, "relationships": relationships}
 
 
 def read(value, table=None):
@@ -47,15 +39,6 @@ def test_ranges_that_a_second_version_detected_are_taken_and_released_by_nobody_
     assert not any(field.blank for field in found.schema.fields)
     assert found.schema.is_draft
     assert [lack.what for lack in found.lacks] == ["whether the ranges and lists in the file are public"]
-
-
-def test_lists_without_order_do_not_keep_the_order_of_rows():
-    listed = json.loads((FOREIGN / "sdv2-adult.json").read_text())["tables"]["adult"]["columns"]["workclass"]
-
-    categories = read_foreign(FOREIGN / "sdv2-adult.json").schema.field("workclass").categories
-
-    assert categories == tuple(sorted(listed["range_values"]))
-    assert list(categories) != listed["range_values"]
 
 
 @pytest.mark.parametrize("version", ["sdv1", "sdv2"])
@@ -90,34 +73,6 @@ def test_each_sdtype_becomes_a_field(version):
     assert schema.field("ward").blank == ("categories",)
 
 
-@pytest.mark.parametrize(
-    ("form", "read_as"),
-    [
-        ("%Y-%m-%d", {}),
-        ("%d.%m.%Y", {"format": "%d.%m.%Y"}),
-        ("%-d/%-m/%Y", {"format": "%d/%m/%Y"}),
-        ("%d %b %Y %I:%M %p", {"format": "%d %b %Y %I:%M %p"}),
-        ("%Y-%m-%d %H:%M:%S.%f", None),
-        ("%Y-%j", None),
-        ("%d.%m.%Y %%", {"format": "%d.%m.%Y %%"}),
-        ("any", None),
-        (None, None),
-    ],
-    ids=range(9),
-)
-def test_the_format_of_moments_comes_along_or_is_told(form, read_as):
-    found = read_foreign(single(a={"sdtype": "datetime", "datetime_format": form}))
-
-    assert found.schema.fields[0].reading.to_dict() == (read_as or {})
-    assert any("moments must be written" in note for note in found.notes) == (read_as is None)
-
-
-def test_a_range_in_its_own_format_is_one_in_days():
-    day = {"sdtype": "datetime", "datetime_format": "%-d.%m.%Y", "range_min": "1.02.2010"}
-
-    assert read_foreign(single(a=day)).schema.fields[0].minimum == "2010-02-01"
-
-
 def test_ranges_of_a_second_version_are_bounds_and_steps():
     schema = read_foreign(FOREIGN / "sdv2-visits.json", table="visits").schema
     cost, day, nights = map(schema.field, ("cost", "day", "nights"))
@@ -125,44 +80,6 @@ def test_ranges_of_a_second_version_are_bounds_and_steps():
     assert (cost.minimum, cost.maximum, cost.resolution) == (0, 90000, 0.01)
     assert (day.minimum, day.maximum, day.required) == ("2000-01-01", "2029-12-31", True)
     assert (nights.minimum, nights.maximum) == (0, None)
-
-
-def test_a_table_whose_rows_have_a_parent_lacks_a_privacy_unit():
-    visits = read_foreign(FOREIGN / "sdv1-visits.json", table="visits")
-    patients = read_foreign(FOREIGN / "sdv1-visits.json", table="patients")
-
-    (lack,) = [lack for lack in visits.lacks if lack.field == ""]
-    assert lack.what == "whose rows are protected together"
-    assert 'key "patient_id" of "patients"' in lack.way_out
-    assert visits.schema.privacy_unit is None
-    assert not [lack for lack in patients.lacks if lack.field == ""]
-
-
-def test_a_sequence_key_lacks_a_privacy_unit_too():
-    found = read_foreign(FOREIGN / "sdv1-single.json")
-
-    assert 'sequence_key "person"' in found.lacks[0].way_out
-    assert found.schema.is_draft
-    assert '"order": "day" to keep the order' in found.lacks[0].way_out
-
-
-def test_personal_data_are_identifiers_unless_the_file_says_that_they_are_none():
-    found = read_foreign(FOREIGN / "sdv1-visits.json", table="patients")
-
-    assert [field.name for field in found.schema.fields if field.identifier] == ["patient_id", "ssn"]
-    assert found.schema.field("city").blank == ("categories",)
-    (note,) = read(single(a={"sdtype": "boolean"}, b={"sdtype": "ssn"})).notes
-    assert note.startswith("personal data")
-
-
-def test_keys_that_are_columns_by_themselves_are_identifiers_and_composite_ones_are_not():
-    columns = {"a": {"sdtype": "numerical"}, "b": {"sdtype": "boolean"}, "c": {"sdtype": "categorical"}}
-    table = {"columns": columns, "primary_key": ["a", "b"], "alternate_keys": ["c"]}
-
-    found = read({"METADATA_SPEC_VERSION": "V2", "tables": {"t": table}})
-
-    assert [field.identifier for field in found.schema.fields] == [False, False, True]
-    assert 'primary_key of several columns has no counterpart: "a", "b"' in found.notes
 
 
 @pytest.mark.parametrize(
@@ -202,16 +119,6 @@ def test_a_list_has_the_type_of_its_values(values, kind, categories):
     assert (field.type, field.categories) == (kind, categories)
 
 
-def test_notes_name_what_was_read_past():
-    columns = {"x": {"sdtype": "categorical", "order_by": "alphabetical"}, "y": {"sdtype": "boolean", "new": 1}}
-    notes = read(single(**columns)).notes
-
-    assert notes == (
-        'order_by says how categories are ordered and not which there are: "x"',
-        'unknown settings were read past: "y"',
-    )
-
-
 @pytest.mark.parametrize(
     ("value", "said"),
     [
@@ -242,11 +149,3 @@ def test_what_is_broken_is_said(value, said):
         read(value)
 
     assert said in str(caught.value)
-
-
-def test_columns_with_sdtypes_are_known_without_a_version():
-    assert is_sdv({"columns": {"a": {"sdtype": "id"}}})
-    assert is_sdv({"tables": {"t": {"columns": {"a": {"sdtype": "id"}}}}})
-    for other in (None, [], {}, {"columns": {"a": {}}}, {"tables": []}, {"tables": {"t": []}}, {"columns": []}):
-        assert not is_sdv(other)
-    assert isinstance(read({"columns": {"a": {"sdtype": "boolean"}}}).schema, Schema)

@@ -12,7 +12,7 @@ from helpers.pmm_runs import run
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
 from lapwing.kernel.terms import Terms
-from lapwing.mechanisms.adaptive.costs import FOURS, FOURS_SHARE, MOST_FOUR_COLUMNS
+from lapwing.mechanisms.adaptive.costs import FOURS_SHARE, MOST_FOUR_COLUMNS
 from lapwing.mechanisms.adaptive.mechanism import Adaptive
 from lapwing.schema.schemas import Schema
 
@@ -76,24 +76,3 @@ def test_tables_of_four_columns_get_their_part_where_one_way_tables_get_their_le
     rest = budget - found.one_way
     assert found.fours == rest * (FOURS_SHARE if has_fours else 0)
     assert found.table * (found.rounds * found.tables) + found.fours == rest
-
-
-@pytest.mark.parametrize("target", ["x1", "x4"])
-def test_with_a_target_every_table_of_four_columns_has_it(target) -> None:
-    mechanism = Adaptive(particles=400, rounds=2, resolutions=(8, 4), target=target)
-
-    _, answers = run(mechanism, parity(6), schema_of(FLAG, FLAG, *[NUMBER] * 4), budget=GENEROUS[0], expected_rows=ROWS)
-
-    assert [target in each.columns for each in tables(answers)] == [True] * FOURS
-
-
-def test_a_plan_counts_tables_of_four_columns_and_their_choices() -> None:
-    schema, mechanism = schema_of(*[KIND] * 6), Adaptive()
-    planned = mechanism.plan(schema, GENEROUS[0], TERMS, np.random.default_rng(1))
-    costs = mechanism.costs_of(schema, GENEROUS[0], float(ROWS), TERMS)
-
-    *_, choice, _, table, _ = planned.questions[-2 * FOURS - 1 :]
-    assert (table.cost + choice.cost) * FOURS == costs.fours
-    assert choice.candidate_count == 15
-    spent = sum((each.cost.amount for each in planned.questions), Fraction(0))
-    assert float(spent) == pytest.approx(float(GENEROUS[0].amount), rel=1e-5)

@@ -1,7 +1,5 @@
 """Hard zeros of a log-linear model, by enumeration of every state."""
 
-import gc
-import weakref
 from dataclasses import replace
 
 import numpy as np
@@ -79,12 +77,6 @@ def test_cells_are_alive_exactly_where_each_rule_leaves_some_finest_cell(seed) -
         np.testing.assert_array_equal(np.ones(wanted.size, dtype=bool) if found is None else found, wanted)
 
 
-def test_a_table_that_no_rule_is_inside_of_has_no_dead_cells() -> None:
-    _, _, _, zeros = setting()
-
-    assert alive_cells(zeros, ((0, 0),)) is None
-
-
 SKIPPED = (60, 41, 7, 5)
 """Groups of an age, an income and a state, which children (ages below 9) have in their last and first group alone, and
 of a column that no rule names."""
@@ -123,16 +115,6 @@ def test_particles_start_where_rules_hold_in_the_shares_of_all_columns() -> None
         assert np.abs(told - axes[column].base).sum() / 2 < 0.04  # 60 groups of 10,000 draws
 
 
-def test_columns_that_contradict_each_other_meet_half_way() -> None:
-    axes, zeros = skipped((0.1, 0.2, 0.15, 0.5))
-    rng = np.random.default_rng(0)
-
-    found = zeros.starts(independent(axes, 10_000, rng), masses_of(axes), rng)
-
-    assert not zeros.broken(found).any()
-    assert 0.13 < (found[0] < 9).mean() < 0.16
-
-
 def test_columns_beyond_the_most_combinations_are_drawn_until_no_rule_is_broken(monkeypatch) -> None:
     monkeypatch.setattr(hard_zeros, "MOST_STARTS", 8)
     axes, zeros = skipped((0.15, 0.15, 0.15, 0.5))
@@ -145,39 +127,3 @@ def test_columns_beyond_the_most_combinations_are_drawn_until_no_rule_is_broken(
     assert abs((found[0] < 9).mean() - 0.15) <= 1e-4
     assert stairs_too.broken(found).mean() < 0.001  # a few had the wrong luck fifty times
     assert set(np.unique(found[3])) == set(range(5))
-
-
-def test_columns_that_others_hold_come_before_those_that_are_free(monkeypatch) -> None:
-    monkeypatch.setattr(hard_zeros, "MOST_STARTS", 2)
-    axes, zeros = skipped((0.15, 0.15, 0.15, 0.5))
-    # Children have one of five things, adults any: single draws give these their shares later.
-    free = hard_factor(((0, 0), (3, 0)), (np.arange(60)[:, None] >= 9) | (np.arange(5) == 1))
-    both = HardZeros(tuple(axes), (*zeros.factors, free), ((3, 0, 2, 1),))
-    rng = np.random.default_rng(0)
-
-    found = both.starts(independent(axes, 10_000, rng), masses_of(axes), rng)
-
-    assert not both.broken(found).any()
-    assert abs((found[0] < 9).mean() - 0.15) <= 1e-4  # .08 where what is free comes first
-
-
-def test_where_no_combination_has_mass_particles_stay_as_they_are() -> None:
-    axes, zeros = skipped((0.0, 1.0, 0.5, 0.5))
-    rng = np.random.default_rng(0)
-    drawn = independent(axes, 100, rng)
-
-    np.testing.assert_array_equal(zeros.starts(drawn, masses_of(axes), rng), drawn)
-
-
-def test_alive_cells_are_found_once_and_keep_no_model_alive() -> None:
-    _, axes, _, zeros = setting()
-    table = ((0, 0), (1, 0))
-    kept = weakref.ref(zeros.factors[0].theta)
-
-    assert alive_cells(zeros, table) is not None
-    assert alive_cells(zeros, table) is alive_cells(zeros, table)
-    assert alive_cells(replace(zeros, factors=()), table) is None
-
-    del axes, zeros
-    gc.collect()
-    assert kept() is None

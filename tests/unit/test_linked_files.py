@@ -13,8 +13,7 @@ import pytest
 
 import lapwing as lw
 from helpers.command import lapwing
-from helpers.linked_homes import KEY, ROOMS, SCHEMA, THREE, released, tables, three_tables
-from lapwing.api import linked as front
+from helpers.linked_homes import KEY, ROOMS, SCHEMA, released, tables
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.release.files import certificate_target
 
@@ -138,38 +137,6 @@ def test_link_takes_a_query_for_each_table_and_remembers_the_look_at_both(tmp_pa
     assert "the schema is of 2 tables, parent, child, got 1; give one for each" in one.error
 
 
-def test_link_writes_a_folder_of_three_tables_with_a_key_of_each(tmp_path):
-    for name, table in three_tables(60).items():
-        table.write_csv(tmp_path / f"{name}.csv")
-    (tmp_path / "L.json").write_text(json.dumps(THREE))
-    inputs = [f"{name}={tmp_path / name}.csv" for name in ("visits", "homes", "people")]
-    settings = [
-        "--epsilon",
-        "9",
-        "--seed",
-        "3",
-        "--mechanism",
-        "independent",
-        "--mechanism",
-        "homes=pmm",
-        "--rows",
-        "30",
-    ]
-    shares = [text for name in ("homes", "people", "visits") for text in ("--share", f"{name}=1/3")]
-
-    said = lapwing("link", *inputs, "--schema", tmp_path / "L.json", *settings, *shares, "--into", tmp_path / "out")
-
-    drawn = {name: pl.read_csv(tmp_path / "out" / f"{name}.csv") for name in ("homes", "people", "visits")}
-    told = json.loads((tmp_path / "out.certificate.json").read_text())
-    assert (said.status, said.out) == (0, "")
-    assert told["written_rows"] == {name: table.height for name, table in drawn.items()}
-    assert {name: part["total"]["exact"] for name, part in told["parts"].items()} == dict.fromkeys(drawn, "3")
-    assert [part["mechanism"] for part in told["parts"].values()] == ["PMM", "Independent", "Independent"]
-    assert set(drawn["people"]["home"]) <= set(drawn["homes"]["home"])
-    assert set(drawn["visits"]["person"]) <= set(drawn["people"]["person"])
-    assert pl.read_csv(tmp_path / "out" / "clinics.csv").rows() == [("north", 7), ("south", 9)]
-
-
 @pytest.mark.parametrize("is_recorded", [True, False])
 def test_a_paid_release_whose_rows_cannot_be_written_says_how_to_go_on(is_recorded, tmp_path, monkeypatch):
     for name, table in zip(("homes.csv", "people.csv"), tables(50), strict=True):
@@ -199,10 +166,6 @@ def test_a_paid_release_whose_rows_cannot_be_written_says_how_to_go_on(is_record
 
 def full(*_):
     raise lw.DataError("no space left")
-
-
-def test_the_front_door_has_them():
-    assert lw.synthesize_linked is front.synthesize_linked
 
 
 def test_the_certificate_of_rows_in_this_folder_stands_beside_it(tmp_path, monkeypatch):

@@ -31,44 +31,7 @@ def misfit(means, weights, aim, pairs):
     return float(((own - aim)[pairs] ** 2).sum())
 
 
-def test_the_covariance_of_cells_is_the_sum_over_them():
-    means, weights = cells_of(1, cells=5, columns=2)
-
-    centre = weighted_mean(means, weights)
-
-    assert centre == pytest.approx([sum(w * m for w, m in zip(weights, column, strict=True)) for column in means.T])
-    expected = [
-        [
-            sum(w * (m[i] - centre[i]) * (m[j] - centre[j]) for w, m in zip(weights, means, strict=True))
-            for j in range(2)
-        ]
-        for i in range(2)
-    ]
-    assert weighted_covariance(means, weights, centre) == pytest.approx(np.array(expected))
-
-
 # --------------------------------------------------------------------------------------------------------- shrinking
-
-
-def test_an_exact_covariance_is_trusted_whole_and_entries_that_do_not_count_stay():
-    own, noisy = np.full((4, 4), 0.1), np.full((4, 4), 0.3)
-
-    found, trust = shrunk_covariance(own, noisy, BETWEEN, 0.0)
-
-    assert trust == 1.0
-    assert found == pytest.approx(np.where(BETWEEN, 0.3, 0.1))
-
-
-def test_a_covariance_of_noise_alone_is_not_trusted():
-    rng, sd = np.random.default_rng(1), 0.2
-    own = np.zeros((60, 60))
-    noisy = np.triu(rng.normal(0, sd, own.shape), 1)
-
-    _, trust = shrunk_covariance(own, noisy + noisy.T, ~np.eye(60, dtype=bool), sd)
-
-    assert trust < 0.1
-    assert shrunk_covariance(own, own, ~np.eye(60, dtype=bool), sd)[1] == 0.0
-    assert shrunk_covariance(own, own, ~np.eye(60, dtype=bool), 0.0)[1] == 0.0
 
 
 def test_trust_is_the_share_of_the_difference_that_noise_does_not_explain():
@@ -78,14 +41,6 @@ def test_trust_is_the_share_of_the_difference_that_noise_does_not_explain():
 
     assert trust == pytest.approx((0.25 - 0.09) / 0.25)
     assert found[BETWEEN] == pytest.approx(np.full(12, 0.5 * trust))
-
-
-def test_without_pairs_the_cells_keep_their_covariance():
-    own = np.ones((2, 2))
-
-    found, trust = shrunk_covariance(own, 5 * own, np.zeros((2, 2), dtype=bool), 0.1)
-
-    assert (found.tolist(), trust) == (own.tolist(), 0.0)
 
 
 # ----------------------------------------------------------------------------------------------------------- fitting
@@ -130,25 +85,6 @@ def test_a_near_aim_moves_the_mean_no_farther_than_steps_that_settle(seed, proje
 
     assert misfit(found, weights, aim, BETWEEN) <= 0.1 * misfit(means, weights, aim, BETWEEN)
     assert weighted_mean(found, weights) == pytest.approx(weighted_mean(means, weights), abs=10 * SETTLED)
-
-
-def test_means_that_fit_already_stay():
-    means, weights = cells_of(3)
-    own = weighted_covariance(means, weights, weighted_mean(means, weights))
-
-    assert fitted_means(means, weights, own, BETWEEN, box) == pytest.approx(means, abs=1e-12)
-    # The other entries are free: whatever is asked of them moves nothing.
-    assert fitted_means(means, weights, own + 9 * np.eye(4), BETWEEN, box) == pytest.approx(means, abs=1e-12)
-
-
-def test_means_are_not_modified_and_equal_ones_stay():
-    means, weights = np.full((6, 4), 0.3), np.full(6, 1 / 6)
-    kept, uneven = means.copy(), cells_of(4)[0]
-    before = uneven.copy()
-
-    assert fitted_means(means, weights, np.zeros((4, 4)), BETWEEN, box).tolist() == kept.tolist()
-    fitted_means(uneven, cells_of(4)[1], np.ones((4, 4)), BETWEEN, box)
-    assert uneven.tolist() == before.tolist()
 
 
 def test_steps_end_when_they_move_no_mean_any_more():

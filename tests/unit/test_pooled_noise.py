@@ -60,14 +60,6 @@ def test_the_reach_solves_the_equation_of_the_supermartingale(kind):
     assert reach == pytest.approx(exact * unit / sum(weights), rel=1e-6)
 
 
-def test_numbers_are_weighed_by_their_variance():
-    law = LAWS["gaussian"]
-
-    mean, _ = pooled_number([number(law, 1, 100), number(law, 4, 200)], Fraction(1, 20))
-
-    assert mean == pytest.approx(120)
-
-
 @pytest.mark.parametrize("kind", LAWS)
 def test_whoever_stops_when_it_is_worst_seldom_wins(kind):
     law, failure, runs = LAWS[kind], Fraction(1, 4), 2000

@@ -2,8 +2,8 @@
 
 import pytest
 
-from lapwing.model.certificate.promise import uncovered_warnings, unit_field
-from lapwing.present.promises import origin_facts, protected_facts
+from lapwing.model.certificate.promise import uncovered_warnings
+from lapwing.present.promises import protected_facts
 from lapwing.schema.schemas import Schema
 
 AGE = {
@@ -41,20 +41,6 @@ def test_the_lines_say_what_is_protected_under_which_relation(relation):
     ]
 
 
-def test_a_field_may_have_any_name():
-    assert unit_field("row") is None
-    assert unit_field("row:1") == "row"
-    assert unit_field("a:b: 3:12") == "a:b: 3"
-
-
-def test_all_fields_that_are_taken_as_given_are_named():
-    assert list(origin_facts((), ())) == []
-    assert [fact.line for fact in origin_facts(tuple("abcdefghij"), ("z",))] == [
-        "Bounds and categories taken as given: a, b, c, d, e, f, g, h, i, j.",
-        "Bounds and categories bought with budget: z.",
-    ]
-
-
 def test_every_list_and_bound_from_the_table_is_warned_of_lists_of_many_texts_first():
     many = {"name": "diagnosis", "type": "string", "categories": [f"d{n}" for n in range(95)]}
     fields = [
@@ -76,7 +62,3 @@ def test_every_list_and_bound_from_the_table_is_warned_of_lists_of_many_texts_fi
         f"texts), ward (2 texts), code (3 values); the bounds of age, {', '.join(f'x{n}' for n in range(20))}. A text "
         "or a bound may be one person's alone: buy them with `lapwing schema learn`, or take them from a public source"
     )
-
-
-def test_nothing_is_warned_of_where_nothing_is_from_the_table():
-    assert uncovered_warnings(Schema.from_dict({"fields": [AGE, {"name": "flag", "type": "boolean"}]}).columns) == ()

@@ -13,7 +13,6 @@ from helpers.naive_codes import naive_code
 from helpers.nasty_cells import CELLS, FIELDS
 from lapwing.errors import SchemaError
 from lapwing.extras.connect.metadata.reading import read_foreign
-from lapwing.extras.connect.tables.statistics import time_scale
 from lapwing.extras.evaluate.internal.schemas import check_table
 from lapwing.rows.source import all_codes, code_table
 from lapwing.schema.schemas import Schema
@@ -136,19 +135,6 @@ def test_the_code_book_of_stata_leaves_open_whether_labelled_codes_are_all(tmp_p
     ]
 
 
-def test_the_code_book_is_read_without_a_row(tmp_path, monkeypatch):
-    write_study(tmp_path / "study.sav")
-    calls = []
-    read = pyreadstat.read_sav
-    monkeypatch.setattr(
-        pyreadstat, "read_sav", lambda *a, **more: calls.append(more["metadataonly"]) or read(*a, **more)
-    )
-
-    read_foreign(tmp_path / "study.sav")
-
-    assert calls == [True]
-
-
 @pytest.mark.parametrize("content", [None, b"x" * 999])
 @pytest.mark.parametrize("name", ["a.sav", "a.dta", "a.sas7bdat", "a.xpt"])
 def test_what_is_no_code_book_is_refused_by_name(tmp_path, name, content):
@@ -157,28 +143,6 @@ def test_what_is_no_code_book_is_refused_by_name(tmp_path, name, content):
     wanted = "does not exist" if content is None else "cannot be read as a file of"
     with pytest.raises(SchemaError, match=wanted):
         read_foreign(tmp_path / name)
-
-
-@pytest.mark.parametrize(
-    ("program", "written", "kind"),
-    [
-        *(("SPSS", each, "date") for each in ("DATE11", "ADATE10", "EDATE10", "SDATE10", "JDATE5", "MOYR8")),
-        *(("SPSS", each, "datetime") for each in ("DATETIME20", "YMDHMS19.0")),
-        *(("SPSS", each, "time") for each in ("TIME8", "DTIME10")),
-        *(("SPSS", each, None) for each in ("F8.2", "A10", "WKDAY3", "MONTH9", "DOLLAR8")),
-        *(("Stata", each, "date") for each in ("%td", "%d", "%tdD_m_Y", "%-td", "%dDmCY")),
-        *(("Stata", each, "month") for each in ("%tm", "%-tmCCYY!mNN", "%tmMon_CCYY")),
-        *(("Stata", each, None) for each in ("%9.0g", "%tq", "%ty", "%tw", "%th", "%tbnyse", "%12s")),
-        *(("SAS", each, "date") for each in ("DATE9", "MMDDYY10", "YYMMDDN8", "WEEKDATE", "E8601DA10", "MONYY7")),
-        *(("SAS", each, "datetime") for each in ("DATETIME20", "DATETIME22.3", "E8601DT", "DTDATE9")),
-        *(("SAS", each, None) for each in ("BEST12", "F8.2", "$20", "DOLLAR10.2", "")),
-        ("SAS", "TIME8", "time"),
-        ("Stata", "%tcDDmonCCYY_HH:MM:SS", "datetime"),
-    ],
-)
-def test_formats_of_dates_are_known_by_name(program, written, kind):
-    found = time_scale(program, written)
-    assert (None if found is None else found.kind) == kind
 
 
 @pytest.mark.parametrize("dtype", ["Float64", "Int16"])
@@ -198,25 +162,3 @@ def test_months_of_stata_are_the_first_days_of_months(dtype, tmp_path):
     found = all_codes(code_table(tmp_path / "rows.dta", schema), schema)["m"].tolist()
     expected = [naive_code(dt.date(*days[cell], 1), schema.field("m")) for cell in cells]
     assert found == [*expected, naive_code(None, schema.field("m"))]
-
-
-@pytest.mark.parametrize(
-    ("written", "named"),
-    [
-        ("%tq", "count quarters"), ("%th", "count half-years"), ("%tw", "count weeks"),
-        ("%tbnyse", "count days of a business calendar"), ("%ty", "without decimals"),
-    ],
-)  # fmt: skip
-def test_other_periods_of_stata_are_whole_numbers_and_named(written, named, tmp_path):
-    pyreadstat.write_dta(
-        pd.DataFrame({"p": [240.0, 241.0, None]}), tmp_path / "rows.dta", variable_format={"p": written}
-    )
-
-    converted = read_foreign(tmp_path / "rows.dta")
-
-    assert converted.schema.field("p").type == "integer"
-    assert any(named in note for note in converted.notes)
-    schema = lw.Schema.load(
-        {"fields": [{"name": "p", "type": "integer", "constraints": {"minimum": 200, "maximum": 300}}]}
-    )
-    assert all_codes(code_table(tmp_path / "rows.dta", schema), schema)["p"].tolist() == [40, 41, 101]

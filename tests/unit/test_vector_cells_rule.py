@@ -127,10 +127,6 @@ def test_settings_choose_directions_and_bins(directions, bins, most, expected):
     assert found == expected
 
 
-def test_directions_that_are_asked_for_are_cut_even_where_they_say_nothing():
-    assert chosen_bins(np.array([0.0, 0.0, -1.0]), 9.0, 4.0, directions=2, bins=None) == (2, 2)
-
-
 # --------------------------------------------------------------------------------------------------------------- cuts
 
 
@@ -147,18 +143,6 @@ def test_cells_are_cut_evenly_about_the_mean_up_to_two_standard_deviations():
     assert abs(found.cuts[1][0]) / 2**20 == pytest.approx(0.2 / 2**0.5, abs=1e-5)
     assert found.cells == 8
     assert len(set(found.cells_of(np.array(rows)).tolist())) == 4
-
-
-def test_no_bins_are_one_cell():
-    assert cut_directions(of_flags(2), covariance(np.zeros((2, 2)), np.eye(2)), np.zeros(2), ()) is None
-
-
-def test_directions_without_any_spread_still_have_their_cells():
-    zero = np.zeros((3, 3))
-
-    found = cut_directions(of_flags(3), covariance(zero, zero), np.zeros(3), (7, 2))
-
-    assert found.cells == 14
 
 
 @pytest.mark.parametrize(("count", "numbers", "bits"), [(3, "intervals", 20), (150, "means", 19)])
@@ -196,29 +180,6 @@ def test_the_paper_s_net_has_at_most_the_root_of_the_rows_in_cells(rows):
 
 
 # --------------------------------------------------------------------------------------------- totals and covariance
-
-
-def test_totals_measured_apart_are_weighted_by_their_precision():
-    one = Totals(100.0, 1.0, np.array([10.0, -20.0]), 3.0)
-    other = Totals(110.0, 2.0, np.array([20.0, 0.0]), 1.0)
-
-    found = one.pooled(other)
-
-    assert found.rows == pytest.approx((100 * 4 + 110) / 5)
-    assert found.sums == pytest.approx([(10 + 20 * 9) / 10, -2.0])
-    assert (found.rows_sd, found.sums_sd) == pytest.approx((math.sqrt(4 / 5), math.sqrt(9 / 10)))
-
-
-def test_an_exact_number_of_rows_stays_exact():
-    exact, noisy = (Totals(rows, sd, np.zeros(1), 1.0) for rows, sd in ((100.0, 0.0), (90.0, 5.0)))
-
-    for found in (exact.pooled(noisy), noisy.pooled(exact), exact.pooled(exact)):
-        assert (found.rows, found.rows_sd) == (100.0, 0.0)
-    assert noisy.pooled(Totals(-(10.0**6), 5.0, np.zeros(1), 1.0)).rows == 1.0
-
-
-def test_means_of_totals_lie_from_minus_one_to_one():
-    assert Totals(2.0, 1.0, np.array([9.0, -9.0, 1.0]), 1.0).mean.tolist() == [1.0, -1.0, 0.5]
 
 
 @pytest.mark.parametrize("relation", ["add-remove", "replace-one"])

@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from helpers.flag_tables import FLAG, KIND, WIDE, flags
+from helpers.flag_tables import FLAG, KIND, WIDE
 from helpers.models import dense
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import NoiseLaw
@@ -14,13 +14,10 @@ from lapwing.mechanisms.shared.vectors.means import Means
 from lapwing.mechanisms.shared.vectors.model import (
     detail_groupings,
     detail_questions,
-    detail_share,
     detail_shares,
     means_as_model,
-    pieces_of,
 )
 from lapwing.mechanisms.shared.vectors.row_vectors import row_coordinates
-from lapwing.model.model import Bernoulli
 from lapwing.schema.schemas import Schema
 
 REAL = {"name": "real", "type": "number", "constraints": {"minimum": 0, "maximum": 1, "required": True}}
@@ -58,24 +55,6 @@ def test_finer_groups_lie_inside_the_groups_of_their_column(intervals):
     assert found["codes"].regular == 200
 
 
-def test_columns_that_are_counted_value_by_value_or_as_means_have_no_details():
-    assert detail_groupings(*coordinates(FLAG, KIND, MAYBE)) == {}
-    assert detail_groupings(*coordinates(WIDE, REAL, numbers="means")) == {}
-
-
-def test_details_cost_in_proportion_to_the_columns_that_have_them():
-    schema, of_rows = coordinates(FLAG, KIND, WIDE, REAL)
-    details = detail_groupings(schema, of_rows)
-
-    questions = detail_questions(details, Budget.pure("0.3"))
-
-    assert detail_share(details, of_rows) == Fraction(3, 20)
-    assert [question.columns for question in questions] == [("wide",), ("real",)]
-    assert [question.cost for question in questions] == [Budget.pure("0.15")] * 2
-    plain = sum(of_rows.groupings[place].groups for place in (0, 1))
-    assert pieces_of(of_rows, details) == plain + details["wide"].groups + details["real"].groups
-
-
 @pytest.mark.parametrize("low", [-7, 0])
 def test_masses_of_details_are_never_negative_even_if_all_noisy_counts_are(low):
     schema, of_rows = coordinates(WIDE)
@@ -92,29 +71,6 @@ def test_masses_of_details_are_never_negative_even_if_all_noisy_counts_are(low):
 
 
 # ------------------------------------------------------------------------------------------------------------- laws
-
-
-def test_lists_are_laws_and_flags_are_chances_and_cells_without_rows_are_left_out():
-    schema, of_rows = coordinates(FLAG, KIND)
-    means = [[-1, 1, 0, 0, 0, 0], [0, 0.2, 0.8, 0, 0, 0], [0.5, 0, 0, 0, 0, 1]]
-
-    model = model_of(schema, of_rows, means, weights=[0.5, 0.0, 0.5])
-
-    assert isinstance(model.laws["f0"], Bernoulli)
-    assert model.laws["f0"].p.tolist() == [0.0, 0.75]
-    assert model.weights.tolist() == [0.5, 0.5]
-    laws = [dense(model.laws["kind"], atom, 6).tolist() for atom in range(2)]
-    assert laws == [[1, 0, 0, 0, 0, 0], [0, 0, 0, 0, 1, 0]]
-
-
-def test_a_list_without_any_mass_is_even_and_gives_nothing_missing():
-    schema, of_rows = coordinates(MAYBE)
-
-    model = model_of(schema, of_rows, [np.zeros(13)])
-
-    law = dense(model.laws["maybe"], 0, 13)
-    assert law[:11] == pytest.approx(np.full(11, 1 / 11))
-    assert law[11:].tolist() == [0, 0]
 
 
 def test_groups_without_a_known_detail_are_even_inside():
@@ -148,11 +104,3 @@ def test_a_mean_on_a_line_is_a_point_beside_the_shares_of_missing_and_special_va
     assert laws[1][11:] == pytest.approx([0.5, 0.5])
     assert laws[2][10] == pytest.approx(1.0)
     assert [law.sum() for law in laws] == pytest.approx([1.0] * 3)
-
-
-def test_means_of_lines_from_zero_are_shares():
-    of_rows = row_coordinates(flags(2), "intervals", 16, coding="unit")
-
-    model = model_of(flags(2), of_rows, [[0.3, 1.2], [-0.1, 0.5]])
-
-    assert [law.p.tolist() for law in model.laws.values()] == [[0.3, 0.0], [1.0, 0.5]]
