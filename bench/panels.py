@@ -5,9 +5,9 @@
 
 Methods: ``flattened``: a row for each unit, with the columns of its first row, its second, ...; ``flattened-sorted``:
 with the order's cells sorted among the rows of a unit; ``independent``: rows by themselves, a unit's put together from
-rows that say how many they are; ``linked``: `lw.synthesize_linked`; ``sequence``: the table of events with its order,
-or two tables with it. ``bootstrap`` and ``dealt`` are no releases: real units drawn with replacement, and real rows
-dealt out at random. All releases have δ = 1e-9 and the same unit.
+rows that say how many they are; ``linked``: two tables without an order; ``sequence``: the table of events with its
+order, or two tables with it. ``bootstrap`` and ``dealt`` are no releases: real units drawn with replacement, and real
+rows dealt out at random. All releases have δ = 1e-9 and the same unit.
 
 A line is added as soon as a figure is there, and a run that is there is not repeated. It compares with real rows:
 internal.
@@ -145,7 +145,8 @@ def linked(panel: PanelTable, epsilon: float, seed: int) -> Pair:
         "child": {"fields": [key_field(panel), *panel.events]},
         "key": panel.key, "maxChildren": panel.most,
     }  # fmt: skip
-    release = lw.synthesize_linked(parents, panel.rows, schema, epsilon=epsilon, delta=DELTA, seed=seed)
+    half = dict.fromkeys(("parent", "child"), "1/2")
+    release = lw.synthesize((parents, panel.rows), schema, epsilon=epsilon, delta=DELTA, seed=seed, shares=half)
     return tuple(release.sample(panel.parents.height))
 
 

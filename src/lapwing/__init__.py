@@ -22,7 +22,6 @@ from lapwing.version import VERSION
 if TYPE_CHECKING:  # what `__getattr__` finds, for checkers of types and for editors
     from lapwing.anonymous.table import AnonymousTable
     from lapwing.api.anonymize import anonymize
-    from lapwing.api.linked import synthesize_linked
     from lapwing.api.plan import plan
     from lapwing.api.schemas import Schema
     from lapwing.api.synthesize import resume, synthesize
@@ -40,7 +39,7 @@ if TYPE_CHECKING:  # what `__getattr__` finds, for checkers of types and for edi
     from lapwing.mechanisms.vectors.microaggregation.mechanism import Microaggregation
     from lapwing.model.statistics.expressions import row_function, stat
     from lapwing.release.covariance import covariance
-    from lapwing.release.linked.release import LinkedRelease, load_linked
+    from lapwing.release.linked.release import LinkedRelease
     from lapwing.release.loading import load
     from lapwing.release.plans import LinkedPlan, Plan
     from lapwing.release.release import Release
@@ -82,13 +81,11 @@ __all__ = [  # noqa: RUF022 - sorted as Python sorts
     "covariance",
     "evaluate",
     "load",
-    "load_linked",
     "plan",
     "resume",
     "row_function",
     "stat",
     "synthesize",
-    "synthesize_linked",
 ]
 
 __version__ = VERSION
@@ -119,13 +116,11 @@ _HOMES = {
     "covariance": "lapwing.release.covariance:covariance",
     "evaluate": "lapwing.extras.evaluate.verb:evaluate",
     "load": "lapwing.release.loading:load",
-    "load_linked": "lapwing.release.linked.release:load_linked",
     "plan": "lapwing.api.plan:plan",
     "resume": "lapwing.api.synthesize:resume",
     "row_function": "lapwing.model.statistics.expressions:row_function",
     "stat": "lapwing.model.statistics.expressions:stat",
     "synthesize": "lapwing.api.synthesize:synthesize",
-    "synthesize_linked": "lapwing.api.linked:synthesize_linked",
 }
 """Where each public name stands that is loaded when it is used, so that ``import lapwing`` takes no time."""
 

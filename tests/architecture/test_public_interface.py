@@ -47,9 +47,10 @@ GONE = {
     "evaluate(real, synthetic, schema, *, target=None, by=(), test=None, model=None, epsilon=None, delta=None, "
     "rho=None, neighbours='add-remove', expected_rows=None, ledger=None, dataset=None, transcript=None, "
     "seed=0)": "it takes progress too",
+    "load_linked(path, kind='path')": "load",
     "synthesize_linked(parent, child, schema, *, epsilon=None, delta=None, rho=None, parent_share=0.5, "
     "parent_mechanism=None, child_mechanism=None, expected_parents=None, expected_children=None, ledger=None, "
-    "dataset=None, transcript=None, seed=None)": "it takes progress too",
+    "dataset=None, transcript=None, seed=None)": "synthesize, of tables by name",
     "LinkedRelease(*, schema, parent, child, certificate, seed=None)": "it has a part for each table",
     "LinkedSchema(*, parent, child, key, max_children, count='children', rules=())": "it is of any number of tables",
     "LinkedSchema.child": "LinkedSchema.tables",
@@ -121,6 +122,7 @@ ADDED = [
     "Query.url",
     "Release(*, schema, model, certificate, noisy, kind='path', seed=None, layout=None)",
     "Release.layout",
+    "Release.parts",
     "Release.sample(self, n=None, seed=None, where=None, *, like=None)",
     "Release.plot(self, columns=None)",
     "Schema(*, fields, privacy_unit=None, is_draft=False, name='', questions=(), purchases=(), weight=None, "
@@ -157,9 +159,6 @@ ADDED = [
     "synthesize(data, schema, *, epsilon=None, delta=None, rho=None, mechanism=None, neighbours='add-remove', "
     "expected_rows=None, ledger=None, dataset=None, transcript=None, seed=None, public_tables=None, prior=None, "
     "memory=None, misfits=0.1, shares=None, progress=None)",
-    "synthesize_linked(parent, child, schema, *, epsilon=None, delta=None, rho=None, parent_share=0.5, "
-    "parent_mechanism=None, child_mechanism=None, expected_parents=None, expected_children=None, ledger=None, "
-    "dataset=None, transcript=None, seed=None, progress=None)",
 ]
 """What came after."""
 

@@ -78,7 +78,7 @@ def bought(**places: Any) -> object:
 
 
 def linked(**places: Any) -> object:
-    return lw.synthesize_linked(HOMES, TENANTS, LINKED, epsilon=1, seed=1, **places)
+    return lw.synthesize((HOMES, TENANTS), LINKED, epsilon=1, seed=1, **places)
 
 
 RUNS = {"synthesize": synthesized, "Adaptive": adapted, "learn": learned, "evaluate": bought, "linked": linked}

@@ -52,7 +52,7 @@ def linked_call(mechanism):
     """Refuse a foreign mechanism for one of two linked tables."""
     people = {"fields": [{"name": "home", "type": "integer", "role": "identifier"}, *SCHEMA["fields"]]}
     schema = {"parent": people, "child": people, "key": "home", "maxChildren": 2}
-    return lw.synthesize_linked(DATA, DATA, schema, epsilon=1, child_mechanism=mechanism)
+    return lw.synthesize((DATA, DATA), schema, epsilon=1, mechanism={"child": mechanism})
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def linked_call(mechanism):
         lambda mechanism: lw.Synthesizer(SCHEMA, epsilon=1, mechanism=mechanism).fit(DATA),
         linked_call,
     ],
-    ids=["synthesize", "Synthesizer", "synthesize_linked"],
+    ids=["synthesize", "Synthesizer", "linked"],
 )
 def test_code_that_is_not_lapwings_is_refused_unless_it_is_trusted(call):
     Derived.seen.clear()

@@ -30,7 +30,7 @@ CALLS = {
     "release": lambda **book: lw.synthesize(ROWS, SCHEMA, epsilon=1, **book),
     "learning": lambda **book: lw.Schema.learn(pl.DataFrame({"age": [20, 60] * 300}), DRAFT, epsilon=1, **book),
     "evaluation": lambda **book: lw.evaluate(ROWS, ROWS.clone(), SCHEMA, epsilon=1, **book),
-    "linked": lambda **book: lw.synthesize_linked(HOMES, PEOPLE, LINKED, epsilon=1, **book),
+    "linked": lambda **book: lw.synthesize((HOMES, PEOPLE), LINKED, epsilon=1, **book),
 }
 
 

@@ -137,13 +137,11 @@ NAMES = {
     "covariance",
     "evaluate",
     "load",
-    "load_linked",
     "plan",
     "resume",
     "row_function",
     "stat",
     "synthesize",
-    "synthesize_linked",
 }
 
 SYNTHESIZE = [
@@ -264,11 +262,7 @@ def test_synthesize_takes_the_settings_of_the_contract():
     assert list(inspect.signature(lw.synthesize).parameters) == settings
 
 
-def test_linked_tables_take_the_settings_of_one_and_those_of_two():
-    budget, books = ["epsilon", "delta", "rho"], ["ledger", "dataset", "transcript", "seed"]
-    parts = ["parent_share", "parent_mechanism", "child_mechanism", "expected_parents", "expected_children"]
-    settings = ["parent", "child", "schema", *budget, *parts, *books, "progress"]
-    assert list(inspect.signature(lw.synthesize_linked).parameters) == settings
+def test_rows_of_linked_tables_are_drawn_by_the_settings_of_one():
     assert list(inspect.signature(lw.LinkedRelease.sample).parameters) == ["self", "n", "seed", "where", "like"]
 
 

@@ -124,7 +124,7 @@ def test_a_bought_evaluation_asks_the_questions_of_its_line():
 
 def test_linked_tables_ask_the_questions_of_both_mechanisms_under_the_terms_of_their_line():
     relations, units, questions, _ = TABLE["[linked tables](linked-tables.md)"]
-    told = released(parent_mechanism=PMM.small(), child_mechanism=Independent.small()).certificate.to_dict()
+    told = released(mechanism={"parent": PMM.small(), "child": Independent.small()}).certificate.to_dict()
 
     assert words(relations) == {told["relation"]}
     assert (units, questions) == ("1 parent, K children", "those of both mechanisms")

@@ -129,7 +129,7 @@ def by_a_function(data, folder):
 
 
 def linked(parent, child, schema, folder):
-    release = lw.synthesize_linked(parent, child, schema, epsilon=1, transcript=folder / "t.jsonl")
+    release = lw.synthesize({"parent": parent, "child": child}, schema, epsilon=1, transcript=folder / "t.jsonl")
     release.save(folder / "m.lapwing")
     return release, str(release.sample(5))
 
@@ -153,8 +153,8 @@ PYTHON = {
     "Schema.draft": lambda data, _: lw.Schema.draft(data),
     "Schema.from_frame_types": lambda data, _: lw.Schema.from_frame_types(data),
     "Schema.learn": lambda data, _: lw.Schema.learn(data, BLANK, epsilon=1, fields=["age"]),
-    "synthesize_linked as parents": lambda data, folder: linked(data, others(), LINKED, folder),
-    "synthesize_linked as children": lambda data, folder: linked(others(), data, TURNED, folder),
+    "synthesize of parents": lambda data, folder: linked(data, others(), LINKED, folder),
+    "synthesize of children": lambda data, folder: linked(others(), data, TURNED, folder),
     "check_table": lambda data, _: check_table(data, lw.Schema.from_dict(SCHEMA)),
     "check_declared": lambda data, _: check_declared(data, lw.Schema.from_dict(SCHEMA)),
     "check_units": lambda data, _: check_units(data, lw.Schema.from_dict(UNITS)),

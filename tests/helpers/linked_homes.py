@@ -68,8 +68,7 @@ def tables(homes=600):
 
 
 def released(schema=SCHEMA, data=None, **settings):
-    quick = {"parent_mechanism": QUICK, "child_mechanism": QUICK}
-    return lw.synthesize_linked(*(data or tables()), schema, **(BUDGET | quick | {"seed": 1} | settings))
+    return lw.synthesize(data or tables(), schema, **(BUDGET | {"mechanism": QUICK, "seed": 1} | settings))
 
 
 def three_tables(homes=300):

@@ -53,7 +53,7 @@ def with_cards():
     schema, real = schema_of_people(), people()
     release = lw.synthesize(real, schema, **BUDGET, seed=1)
     homes = tables(60)
-    linked = lw.synthesize_linked(*homes, HOMES, **BUDGET, parent_mechanism="Independent")
+    linked = lw.synthesize(homes, HOMES, **BUDGET, mechanism={"parent": "Independent"})
     fitted = lw.Synthesizer(schema, epsilon=1, mechanism="Independent").fit(real)
     draft = lw.Schema.load_draft({"fields": [{"name": HOSTILE, "type": "integer"}], "questions": [HOSTILE]})
     return {

@@ -198,7 +198,7 @@ def _read(file: str) -> str:
 def _of_objects(run: Run, data: Any, asked: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Return what the objects of a release say, in a terminal and in a notebook."""
     is_linked = isinstance(data, dict)
-    release: Any = lw.load_linked("model.lapwing") if is_linked else lw.load("model.lapwing")
+    release: Any = lw.load("model.lapwing")
     expected = {each: frame.height for each, frame in data.items()} if is_linked else data.height
     bought = {key: run.settings[key] for key in _BOUGHT if key in run.settings}
     plan = lw.plan("schema.json", expected_rows=expected, **bought)

@@ -54,7 +54,7 @@ def test_settings_plans_and_results_come_back_equal(release):
 
 
 def test_linked_releases_draw_the_same_rows():
-    made = lw.synthesize_linked(*tables(60), HOMES, epsilon=1, delta=1e-6, seed=1)
+    made = lw.synthesize(tables(60), HOMES, epsilon=1, delta=1e-6, seed=1)
 
     for each in again(made):
         assert all(map(pl.DataFrame.equals, each.sample(), made.sample()))

@@ -342,9 +342,7 @@ class FakeNarwhals:
 
 def test_linked_rows_keep_the_layout_of_each_table():
     parents, children = (frame.to_pandas() for frame in tables())
-    release = lw.synthesize_linked(
-        parents, children, HOMES, epsilon=100, parent_mechanism="Independent", child_mechanism="Independent", seed=1
-    )
+    release = lw.synthesize((parents, children), HOMES, epsilon=100, mechanism="Independent", seed=1)
 
     homes, people = release.sample(20)
 

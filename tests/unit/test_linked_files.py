@@ -23,15 +23,15 @@ def release():
     return released(epsilon=1)
 
 
-def test_a_file_of_another_kind_is_refused(release, tmp_path):
+def test_one_door_loads_linked_tables_and_one(release, tmp_path):
     release.save(tmp_path / "linked.lapwing")
     release.parent.save(tmp_path / "one.lapwing")
 
-    with pytest.raises(lw.DataError, match=r"(?m)one.lapwing holds one table, not linked ones.* lapwing.load$"):
-        lw.load_linked(tmp_path / "one.lapwing")
-    assert lw.load(tmp_path / "linked.lapwing").certificate.to_dict() == release.certificate.to_dict()
-    with pytest.raises(lw.ParameterError, match="kind must be one of"):
-        lw.load_linked(tmp_path / "linked.lapwing", "r")
+    linked, one = lw.load(tmp_path / "linked.lapwing"), lw.load(tmp_path / "one.lapwing")
+
+    assert linked.certificate.to_dict() == release.certificate.to_dict()
+    assert one.certificate.to_dict() == release.parent.certificate.to_dict()
+    assert (list(linked.parts), list(one.parts)) == (["parent", "child"], [""])
 
 
 def rewritten(path, name, change):
@@ -86,7 +86,7 @@ def test_a_model_file_whose_parts_do_not_belong_together_is_refused(what, releas
     rewritten(tmp_path / "m.lapwing", *CHANGES[what])
 
     with pytest.raises(lw.DataError, match="not a Lapwing model file") as refused:
-        lw.load_linked(tmp_path / "m.lapwing")
+        lw.load(tmp_path / "m.lapwing")
 
     assert "passwd" not in str(refused.value)
 
@@ -110,7 +110,7 @@ def test_link_writes_both_tables_model_and_certificate(tmp_path):
         == {"parent": drawn.height, "child": people.height}
         == {"parent": 40, "child": people.height}
     )
-    assert drawn.equals(lw.load_linked(tmp_path / "M.lapwing").sample(40, seed=3)[0])
+    assert drawn.equals(lw.load(tmp_path / "M.lapwing").sample(40, seed=3)[0])
 
 
 def test_link_takes_a_query_for_each_table_and_remembers_the_look_at_both(tmp_path, monkeypatch):

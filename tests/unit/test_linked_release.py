@@ -64,7 +64,7 @@ def test_rules_that_leave_nobody_a_child_are_refused_when_the_schema_is_loaded()
 
 @pytest.mark.parametrize("budget", [{"epsilon": 1}, {"rho": "1/7"}, {"epsilon": 1, "delta": "1e-9"}], ids=str)
 def test_the_parts_cost_together_what_was_asked_for(budget):
-    found = lw.synthesize_linked(*tables(80), SCHEMA, parent_share="1/3", seed=1, **budget)
+    found = lw.synthesize(tables(80), SCHEMA, shares={"parent": "1/3", "child": "2/3"}, seed=1, **budget)
 
     paid = found.certificate
     limit = Fraction(str(budget.get("rho", budget.get("epsilon"))))
@@ -87,7 +87,7 @@ PUBLIC = {
 @pytest.mark.parametrize("mechanism", ["adaptive", "independent"])
 def test_exact_public_totals_of_parents_hold_in_the_parents_out(mechanism):
     parent = {**SCHEMA["parent"], "publicTables": [PUBLIC]}
-    settings = {"parent_mechanism": mechanism, "child_mechanism": "independent"}
+    settings = {"mechanism": {"parent": mechanism, "child": "independent"}}
     rules = [{"order": ["persons", "rooms"]}]
 
     found = released({**SCHEMA, "parent": parent, "rules": rules}, epsilon=1, **settings)
@@ -102,15 +102,13 @@ def test_exact_public_totals_of_parents_hold_in_the_parents_out(mechanism):
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"parent_share": 0}, "parent_share must be above 0"),
-        ({"parent_share": 1}, "parent_share must be above 0"),
-        ({"expected_parents": 0}, "expected_rows must be a whole number from 1"),
-        ({"expected_children": 1.5}, "must be a whole number from 1"),
-        ({"child_mechanism": "privatesampling"}, "replace-one"),
+        ({"expected_rows": {"parent": 0}}, "expected_rows must be a whole number from 1"),
+        ({"expected_rows": {"child": 1.5}}, "must be a whole number from 1"),
+        ({"mechanism": {"child": "privatesampling"}}, "replace-one"),
         ({"seed": -1}, "seed must be"),
         ({"dataset": "d"}, "give the ledger too"),
     ],
-    ids=range(7),
+    ids=range(5),
 )
 def test_settings_out_of_range_are_refused(settings, said):
     with pytest.raises(lw.LapwingError, match=said):
@@ -152,7 +150,7 @@ def test_a_ledger_of_another_unit_refuses_before_anything_is_counted(tmp_path, m
 @pytest.mark.parametrize("after", [0, 1, 2, 3, 5])
 def test_an_interrupted_release_goes_on_and_spends_nothing_again(after, ledger, tmp_path, monkeypatch):
     transcript, ask, asked = tmp_path / "t.jsonl", Room.ask, []
-    small = {"parent_mechanism": lw.Adaptive.small(), "child_mechanism": lw.Adaptive.small(), "seed": None}
+    small = {"mechanism": lw.Adaptive.small(), "seed": None}
 
     def interrupted(self, *questions):
         asked.append(questions)
@@ -178,13 +176,12 @@ def test_an_interrupted_release_goes_on_and_spends_nothing_again(after, ledger, 
 
 
 def test_the_transcript_of_linked_tables_is_not_taken_for_that_of_one(tmp_path):
-    independent = {"parent_mechanism": "independent", "child_mechanism": "independent"}
-    released(transcript=tmp_path / "t.jsonl", **independent)
+    released(transcript=tmp_path / "t.jsonl", mechanism="independent")
 
     with pytest.raises(lw.ParameterError, match="linked tables must be given by name"):
         lw.resume(tmp_path / "t.jsonl", tables()[0])
     with pytest.raises(lw.DataError, match="of another run"):
-        released(transcript=tmp_path / "t.jsonl", **independent, epsilon=3)
+        released(transcript=tmp_path / "t.jsonl", mechanism="independent", epsilon=3)
 
 
 def test_what_one_mechanism_refuses_is_refused_before_the_other_is_paid_for(ledger, monkeypatch):

@@ -171,8 +171,12 @@ PYTHON = {
     "neighbours": lambda **more: lw.Schema.learn(
         "adult.parquet", "draft.json", epsilon=0.1, neighbours="replace-one", **more
     ),
-    "mechanisms": lambda **more: lw.synthesize_linked(
-        "parents.csv", "children.csv", "homes.json", epsilon=0.4, parent_mechanism="pmm", **{**more, "dataset": "homes"}
+    "mechanisms": lambda **more: lw.synthesize(
+        ("parents.csv", "children.csv"),
+        "homes.json",
+        epsilon=0.4,
+        mechanism={"parent": "pmm"},
+        **{**more, "dataset": "homes"},
     ),
     "leastGroup": lambda **_: lw.anonymize("adult.parquet", "s.json", 9),
 }

@@ -90,7 +90,7 @@ def test_nothing_is_shown_when_quiet_or_where_no_terminal_is(monkeypatch, stream
 
 
 def linked(**more):
-    return lw.synthesize_linked(*tables(60), HOMES, epsilon=1, delta=1e-6, **more)
+    return lw.synthesize(tables(60), HOMES, epsilon=1, delta=1e-6, **more)
 
 
 DRAFT = lw.Schema.load_draft({"fields": [{"name": "age", "type": "integer", "provenance": "dp"}]})
@@ -98,7 +98,7 @@ AGES = pl.DataFrame({"age": [20, 60] * 50})
 CALLS = {
     "synthesize": lambda tell, _: lw.synthesize(DATA, SCHEMA, epsilon=5, mechanism=QUICK, progress=tell),
     "Synthesizer": lambda tell, _: lw.Synthesizer(SCHEMA, epsilon=5, mechanism=QUICK, progress=tell).fit(DATA),
-    "synthesize_linked": lambda tell, _: linked(progress=tell),
+    "linked": lambda tell, _: linked(progress=tell),
     "evaluate": lambda tell, _: lw.evaluate(DATA, DATA[:500], SCHEMA, progress=tell),
     "learn": lambda tell, _: lw.Schema.learn(AGES, DRAFT, epsilon=10, progress=tell),
     "replicates": lambda tell, _: made().replicates(4, rows=10, progress=tell),

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from lapwing.api.running import begun_release, read_header, warned
 from lapwing.errors import LapwingWarning, ParameterError, warn
-from lapwing.kernel.budget.budget import Budget, Number, exact_number
+from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise.bits import SystemBits
 from lapwing.kernel.questions.misfit_rows.question import MisfitRows
 from lapwing.kernel.questions.questions import Answer
@@ -35,125 +35,7 @@ from lapwing.rows.linked import CodedTable, code_linked
 from lapwing.rows.readers import at_hand
 from lapwing.schema.linked.database import LinkedSchema, published
 from lapwing.schema.scalars import told
-from lapwing.typing import IntoFrame, LinkedSchemaLike, MechanismLike, PathLike, ProgressLike
-
-
-@private_boundary
-def synthesize_linked(
-    parent: IntoFrame,
-    child: IntoFrame,
-    schema: LinkedSchemaLike,
-    *,
-    epsilon: Number | None = None,
-    delta: Number | None = None,
-    rho: Number | None = None,
-    parent_share: Number = 0.5,
-    parent_mechanism: MechanismLike | None = None,
-    child_mechanism: MechanismLike | None = None,
-    expected_parents: int | None = None,
-    expected_children: int | None = None,
-    ledger: PathLike | None = None,
-    dataset: str | None = None,
-    transcript: PathLike | None = None,
-    seed: int | None = None,
-    progress: ProgressLike = None,
-) -> LinkedRelease:
-    """Turn two linked private tables into a differentially private release: parents, each with its children.
-
-    `lapwing.synthesize` takes these two, and any number of linked tables, by name.
-
-    Parameters
-    ----------
-    parent : path, list of paths, pandas, Polars (eager or lazy) or PyArrow table
-        One row for each value of the key; of several one is used.
-    child : path, list of paths, pandas, Polars (eager or lazy) or PyArrow table
-        Any number of rows for each value of the key; at most ``maxChildren`` are used, and none without a parent row.
-    schema : LinkedSchema, path or mapping
-        Everything public about both.
-    epsilon : number above 0, optional
-        Alone: pure ε-DP. With ``delta``: (ε, δ)-DP through zCDP. For both tables together.
-    delta : number in [0, 1), optional
-        Goes with ``epsilon``; there is no default.
-    rho : number above 0, optional
-        zCDP budget; exactly one of ``epsilon`` and ``rho`` is given.
-    parent_share : number above 0 and below 1, default 0.5
-        The parents' part of the budget; the rest is the children's.
-    parent_mechanism, child_mechanism : mechanism settings or name, optional
-        Such as ``lw.Adaptive()``. The default depends on the schema alone.
-    expected_parents, expected_children : int, optional
-        Public guesses of the numbers of rows, made without the data.
-    ledger : path, optional
-        Debited once, for both parts, before the first noise is drawn, under the privacy unit ``KEY:maxChildren``.
-    dataset : str, optional
-        The data set's name in the ledger.
-    transcript : path, optional
-        Where each answer is written before it is used. The same call with the same transcript goes on, and spends
-        nothing again; so does `lapwing.resume`.
-    seed : int, optional
-        Of the public generator. Noise has no seed.
-    progress : bool or callable, optional
-        As for `lapwing.synthesize`.
-
-    Returns
-    -------
-    LinkedRelease
-        Both parts; `LinkedRelease.sample` draws parents with their children.
-
-    Raises
-    ------
-    SchemaError, ParameterError, BudgetError, DataError, CapacityError
-        One sentence that names the setting, the rule, the value and the way out; never data.
-
-    Notes
-    -----
-    Guarantee: the release is differentially private at the requested budget for add-remove neighbours that differ in
-    all rows of one value of the key. The parents with their number of children are asked about with one row per unit,
-    the children joined with their parents with at most ``maxChildren``, and the costs of both are added up.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> home = {"name": "home", "type": "integer", "role": "identifier"}
-    >>> schema = {
-    ...     "key": "home", "maxChildren": 3,
-    ...     "parent": {"fields": [home, {"name": "rented", "type": "boolean", "constraints": {"required": True}}]},
-    ...     "child": {"fields": [home, {"name": "adult", "type": "boolean", "constraints": {"required": True}}]},
-    ... }
-    >>> homes = pl.DataFrame({"home": range(200), "rented": [True, False] * 100})
-    >>> people = pl.DataFrame({"home": [*range(200), *range(200)], "adult": [True] * 200 + [False] * 200})
-    >>> release = synthesize_linked(homes, people, schema, epsilon=100, seed=1)
-    >>> parents, children = release.sample(10)
-    >>> parents.columns, children.columns
-    (['home', 'rented'], ['home', 'adult'])
-    """
-    linked = LinkedSchema.load(cast("Any", schema))
-    if linked.is_events or len(linked.names) != 2:
-        raise ParameterError(
-            f"synthesize_linked takes two tables, and the schema has {', '.join(linked.given)}; lapwing.synthesize "
-            "takes any number, as a mapping from names to tables",
-            code="LW252",
-        )
-    share = exact_number("parent_share", parent_share)
-    if not 0 < share < 1:
-        raise ParameterError(
-            f"parent_share must be above 0 and below 1, got {parent_share}; it is the parents' part of the budget",
-            code="LW301",
-        )
-    first, second = linked.names
-    expected = {first: expected_parents, second: expected_children}
-    return release_linked(
-        {first: parent, second: child},
-        linked,
-        epsilon=epsilon,
-        delta=delta,
-        rho=rho,
-        shares={first: share, second: 1 - share},
-        mechanism={first: parent_mechanism, second: child_mechanism},
-        expected_rows=expected,
-        book=Book(ledger=ledger, dataset=dataset, transcript=transcript),
-        seed=seed,
-        progress=progress,
-    )
+from lapwing.typing import ProgressLike
 
 
 @private_boundary

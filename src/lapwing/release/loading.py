@@ -1,15 +1,16 @@
 """Saved releases, read again."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Final, cast
 
 from lapwing.errors import DataError
-from lapwing.model.files import load_release
+from lapwing.model.files import SavedRelease, load_release
 from lapwing.release.release import Release
 from lapwing.rows.kinds import Kind, check_kind
 from lapwing.schema.scalars import path_text
 
-HOLDS_OTHERS: Final = "LW603"  # the code of a file that holds another number of tables
+_HOLDS_SEVERAL: Final = "LW603"
 
 
 def load(path: str | Path, kind: Kind = "path") -> Release:
@@ -41,23 +42,26 @@ def load(path: str | Path, kind: Kind = "path") -> Release:
     try:
         saved = load_release(place)
     except DataError as error:
-        if error.code != HOLDS_OTHERS:
+        if error.code != _HOLDS_SEVERAL:
             raise
-        saved = None
-    if saved is None:
-        from lapwing.release.linked.release import load_linked  # noqa: PLC0415
+    else:
+        layout = None
+        if kind == "pandas":
+            from lapwing.rows.layouts import layout_like  # noqa: PLC0415 - it imports polars
 
-        return cast("Release", load_linked(place, kind))
-    layout = None
-    if kind == "pandas":
-        from lapwing.rows.layouts import layout_like  # noqa: PLC0415 - it imports polars
+            layout = layout_like(kind, saved.schema)
+        return replace(_released(saved, kind), layout=layout)
 
-        layout = layout_like(kind, saved.schema)
+    from lapwing.model.linked_files import load_linked  # noqa: PLC0415
+    from lapwing.release.linked.release import LinkedRelease  # noqa: PLC0415
+
+    certificate, parts = load_linked(place)
+    linked = LinkedRelease(parts={name: _released(part, kind) for name, part in parts.items()}, certificate=certificate)
+    return cast("Release", linked)
+
+
+def _released(saved: SavedRelease, kind: Kind) -> Release:
+    """Return the release of one table."""
     return Release(
-        schema=saved.schema,
-        model=saved.model,
-        certificate=saved.certificate,
-        noisy=saved.answers,
-        kind=kind,
-        layout=layout,
+        schema=saved.schema, model=saved.model, certificate=saved.certificate, noisy=saved.answers, kind=kind
     )

@@ -67,6 +67,11 @@ class Release(Shown):
         return f"Release({paid.mechanism}, {asked}, {paid.released_rows} rows{graded})"
 
     @property
+    def parts(self) -> "Mapping[str, Release]":
+        """The releases of all tables by name, as of linked ones; of one table itself, under ``""``."""
+        return {"": self}
+
+    @property
     def answers(self) -> "pl.DataFrame":
         """All noisy answers, one line per cell, with the standard deviation of the noise on it.
 

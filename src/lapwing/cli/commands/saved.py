@@ -280,15 +280,8 @@ def answers(
     """Write the noisy tables behind a saved model."""
     release = loaded(model)
     with whole_files([output], folders=[output], replaces=lambda _: False) as (folder,):
-        _write_tables(_parts(release), folder)
+        _write_tables(release.parts, folder)
     speaker(context, quiet)(f"noisy tables: {output}")
-
-
-def _parts(release: "Release | LinkedRelease") -> "Mapping[str, Release]":
-    """Return the releases of several tables by name; one alone has none."""
-    from lapwing.release.linked.release import LinkedRelease  # noqa: PLC0415
-
-    return release.parts if isinstance(release, LinkedRelease) else {"": release}
 
 
 def _write_tables(parts: "Mapping[str, Release]", folder: Path) -> None:

@@ -60,7 +60,7 @@ _HEADER = re.compile(
 )
 _END = struct.Struct("<4s4H2LH")
 HOLDS_SEVERAL = "holds linked tables, not one by itself; this takes a release of one table"
-HOLDS_ONE = "holds one table, not linked ones; read it in Python with lapwing.load"
+HOLDS_ONE = "holds one table, not linked ones; give the model that was written with them"
 _KINDS = {"models.json": HOLDS_SEVERAL, "model.json": HOLDS_ONE}
 """Documents that only one kind of file has, and what to say where another kind is read."""
 _FIXED_TIME = (1980, 1, 1, 0, 0, 0)

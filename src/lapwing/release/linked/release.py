@@ -10,7 +10,6 @@ import numpy as np
 from lapwing.errors import ParameterError
 from lapwing.model.files import SavedRelease
 from lapwing.model.linked_files import LinkedCertificate, save_linked
-from lapwing.model.linked_files import load_linked as read_linked
 from lapwing.model.sampling.conditions import Conditioned, conditioned
 from lapwing.on_demand import Shown, extra
 from lapwing.release.linked.rows import Drawn, LinkedRows
@@ -18,7 +17,7 @@ from lapwing.release.linked.targets import write_into
 from lapwing.release.release import Release
 from lapwing.release.rows_out import Where
 from lapwing.release.runs.generators import chosen_seed, generator
-from lapwing.rows.kinds import Kind, Layout, Like, check_kind
+from lapwing.rows.kinds import Layout, Like
 from lapwing.rows.out.outputs import write_output
 from lapwing.schema.linked.database import LinkedSchema
 from lapwing.schema.linked.tables import LinkedTable
@@ -267,33 +266,3 @@ class LinkedRelease(Shown):
         given = [key, *(field.name for field in self.schema.tables[0].own)] if self.schema.is_events else [key]
         columns = [parents[each].gather(own).alias(table.link if each == key else each) for each in given]
         return frame.with_columns(columns)
-
-
-def load_linked(path: str | Path, kind: Kind = "path") -> LinkedRelease:
-    """Read a ``.lapwing`` file of linked tables; safe on files from strangers. `lapwing.load` reads it too.
-
-    Parameters
-    ----------
-    path : path
-        The file, written by `LinkedRelease.save`.
-    kind : {"pandas", "polars", "pyarrow", "path"}, default "path"
-        The frames that rows come in; Polars for ``path``.
-
-    Returns
-    -------
-    LinkedRelease
-
-    Raises
-    ------
-    ParameterError
-        If there is no such kind of frame.
-    DataError
-        If the file cannot be read or is not a model file of linked tables.
-    """
-    check_kind(kind)
-    certificate, saved = read_linked(Path(path_text("path", path)))
-    parts = {
-        name: Release(schema=part.schema, model=part.model, certificate=part.certificate, noisy=part.answers, kind=kind)
-        for name, part in saved.items()
-    }
-    return LinkedRelease(parts=parts, certificate=certificate)
