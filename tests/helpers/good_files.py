@@ -13,7 +13,8 @@ from helpers.foreign_files import FOREIGN
 from helpers.linked_homes import THREE
 from lapwing.extras.connect.metadata.reading import read_foreign
 from lapwing.extras.office.policy import read_policy
-from lapwing.extras.studio.jobs import JOBS, Job, read_job
+from lapwing.extras.studio.jobs import JOBS, Choices, Job, read_job
+from lapwing.kernel.codec import PLAIN
 from lapwing.release.runs.public_tables import read_public_tables, with_public_tables
 from lapwing.schema.linked.database import LinkedSchema
 from lapwing.schema.schemas import Schema
@@ -113,12 +114,9 @@ delta = 1e-6
 [datasets.homes.total]
 epsilon = 3
 """
-JOB = {
-    "table": "",
-    "sql": "select 1",
-    "db": "sqlite:///x.db",
-    "choices": {"epsilon": "1", "delta": "1e-6", "expected_rows": "", "rows": "5", "dataset": "a"},
-}
+JOB = PLAIN.write(
+    Job(name="a", place=Path(), sql="select 1", db="sqlite:///x.db", choices=Choices(rows="5", dataset="a"))
+)
 
 
 def read_schema(path: Path) -> object:

@@ -13,19 +13,22 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from helpers.bits import SeededBits
+from helpers.good_files import JOB
 from helpers.kept import Kept
 from helpers.models import small_schema
 from helpers.saved import small_saved
 from helpers.vectors import coordinates_of, cut_cells, lattice_cells, sums_asked
 from lapwing.errors import LapwingError
 from lapwing.extras.audit.rechecks import RECHECKS
-from lapwing.kernel.codec import Codec
+from lapwing.extras.studio.jobs import Job
+from lapwing.kernel.codec import PLAIN, Codec
 from lapwing.kernel.plain import pack_counts
 from lapwing.kernel.questions.linear_statistics.question import RowStatistic, Statistic
 from lapwing.kernel.questions.questions import RECORDS
@@ -148,6 +151,7 @@ MAKERS: dict[str, Callable[[], Document]] = {
         SETTINGS.write,
         ("schema", "settings", "delta", "misfit_share"),
     ),
+    "job of the studio": lambda: Document(JOB, lambda tree: PLAIN.read(Job, tree, name="a", place=Path()), PLAIN.write),
     "certificate": lambda: Document(small_saved().certificate.to_dict(), Certificate.from_dict, Certificate.to_dict),
     "model": lambda: in_a_file("model.json"),
     "answers": lambda: in_a_file("answers.json"),

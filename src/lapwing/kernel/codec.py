@@ -181,6 +181,10 @@ class Codec:
         return _placed(place, lambda every: kind(**every), given)
 
 
+PLAIN: Final = Codec({})
+"""Of what is plain values by its annotations alone."""
+
+
 @cache
 def _parts(kind: Kind) -> tuple[_Part, ...]:
     """Return the keys of a class's document in order."""

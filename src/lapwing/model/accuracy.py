@@ -1,8 +1,9 @@
 """What may be said in public about the accuracy of a release: statements that touch no row."""
 
-from dataclasses import asdict, dataclass
-from typing import Any, Final, Literal
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final, Literal
 
+from lapwing.kernel.codec import PLAIN
 from lapwing.on_demand import Shown
 from lapwing.schema.short import one_line
 
@@ -100,7 +101,7 @@ class TableAccuracy(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain JSON values."""
-        return {**asdict(self), "columns": list(self.columns)}
+        return PLAIN.write(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,7 +146,7 @@ class CountAccuracy(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain JSON values."""
-        return {**asdict(self), "columns": list(self.columns)}
+        return PLAIN.write(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,6 +168,8 @@ class Accuracy(Shown):
         How many tables were measured; `marginals` may hold fewer.
     """
 
+    document: ClassVar = ("statements", "marginals", "measured", "effective_rows", "largest_density")
+
     statements: tuple[Statement, ...]
     marginals: tuple[MarginalAccuracy, ...]
     effective_rows: float
@@ -180,13 +183,7 @@ class Accuracy(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain JSON values."""
-        return {
-            "statements": [asdict(each) for each in self.statements],
-            "marginals": [{**asdict(each), "columns": list(each.columns)} for each in self.marginals],
-            "measured": self.measured,
-            "effective_rows": self.effective_rows,
-            "largest_density": self.largest_density,
-        }
+        return PLAIN.write(self)
 
     def summary(self) -> str:
         """Return the statements as lines of text, then the most uncertain tables."""

@@ -1,11 +1,12 @@
 """Plans: what a release would cost, and how exact it would be; of one table, and of linked ones."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from lapwing.kernel.budget.budget import Budget, BudgetRequest
+from lapwing.kernel.codec import PLAIN
 from lapwing.kernel.plain import rational_text
 from lapwing.kernel.terms import Relation
 from lapwing.maths.arrays import Frozen
@@ -141,11 +142,11 @@ class Plan(Shown):
             "expected_rows": self.expected_rows,
             "accuracy": [CERTIFICATES.write(statement) for statement in self.accuracy],
             "max_rows_effects": [_effect_to_dict(effect) for effect in self.max_rows_effects],
-            "delta_gain": gain and asdict(gain),
+            "delta_gain": gain and PLAIN.write(gain),
             "effort": {
                 "seconds": self.effort.seconds,
                 "memory_bytes": self.effort.memory_bytes,
-                "memory": asdict(self.effort.memory),
+                "memory": PLAIN.write(self.effort.memory),
                 "machine": MACHINE,
             },
             "costs": [CERTIFICATES.write(line) for line in self.lines],
@@ -232,6 +233,6 @@ class LinkedPlan(Shown):
 
 def _effect_to_dict(effect: MaxRowsEffect) -> dict[str, Any]:
     """Return what another ``maxRows`` changes as plain JSON values."""
-    values = asdict(effect)
+    values = PLAIN.write(effect)
     kind = values.pop("kind")
     return {**values, "what": f"{kind}: {effect.what}"}

@@ -8,15 +8,17 @@ import json
 import os
 import re
 import threading
-from dataclasses import asdict, astuple, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
 from lapwing.atomic import write_whole
-from lapwing.errors import DataError
+from lapwing.errors import DataError, LapwingError
+from lapwing.kernel.codec import KNOWN, PLAIN
 from lapwing.release.runs.shares import USUAL_DELTA
 from lapwing.rows.elsewhere import Query
 from lapwing.schema.schemas import Schema
+from lapwing.schema.typed import read_json
 
 JOBS: Final = "lapwing-studio"
 """The folder of all jobs, within the working folder."""
@@ -49,8 +51,8 @@ class Job:
     instead of it, a query and the address of its database, without a password.
     """
 
-    name: str
-    place: Path
+    name: str = field(metadata=KNOWN)
+    place: Path = field(metadata=KNOWN)
     table: str = ""
     sql: str = ""
     db: str = ""
@@ -87,7 +89,7 @@ class Job:
     def save(self) -> None:
         """Write it down, whole or not at all."""
         self.place.mkdir(parents=True, exist_ok=True)
-        kept = {"table": Path(self.table).name, "sql": self.sql, "db": self.db, "choices": asdict(self.choices)}
+        kept = PLAIN.write(replace(self, table=Path(self.table).name))
         write_whole(self.file("job.json"), json.dumps(kept, indent=2) + "\n")
 
 
@@ -99,12 +101,10 @@ def read_job(folder: Path, name: str) -> Job | None:
     try:
         if not (place / "job.json").is_file():
             return None
-        kept = json.loads((place / "job.json").read_text(encoding="utf-8"))
-        choices, rest = Choices(**kept["choices"]), {key: kept[key] for key in kept if key != "choices"}
-        job = Job(name=name, place=place, choices=choices, **rest)
+        job = PLAIN.read(Job, read_json(place / "job.json"), name=name, place=place)
         if _is_sound(job, folder):
             return replace(job, table=str(folder / job.table)) if job.table else job
-    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+    except (OSError, ValueError, LapwingError):
         pass
     broken = place / "job.json"
     raise DataError(f"{broken} is no job of the studio; remove its folder, or put its file back", code="LW115")
@@ -112,11 +112,9 @@ def read_job(folder: Path, name: str) -> Job | None:
 
 def _is_sound(job: Job, folder: Path) -> bool:
     """Return whether a job is one that a studio wrote: its table lies in the working folder, and no link leads out."""
-    kept = (job.table, job.sql, job.db, *astuple(job.choices))
     table = folder / job.table
     return (
-        all(isinstance(each, str) for each in kept)
-        and bool(job.table) != bool(job.sql and job.db)
+        bool(job.table) != bool(job.sql and job.db)
         and (not job.table or (table.parent == folder and table.resolve().parent == folder.resolve()))
         and job.place.resolve() == folder.resolve() / JOBS / job.name
         and job.choices.ledger == os.path.basename(job.choices.ledger)

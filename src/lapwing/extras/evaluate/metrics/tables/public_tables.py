@@ -8,13 +8,14 @@ import hashlib
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
 
 import numpy as np
 
 from lapwing.errors import DataError, ParameterError
+from lapwing.kernel.codec import PLAIN
 from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.questions.cell_sums.question import NoisySums
 from lapwing.kernel.questions.questions import RECORDS
@@ -209,7 +210,7 @@ class NoisyVariation:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures as plain JSON values."""
-        return asdict(self)
+        return PLAIN.write(self)
 
 
 def noisy_variations(
