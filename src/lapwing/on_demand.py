@@ -47,7 +47,6 @@ PATHS: Final = {
     "statistics files": "lapwing.extras.connect.tables.statistics",
     "studio command": "lapwing.extras.studio.commands.studio:studio",
     "text": "lapwing.present.shown:text",
-    "warnings of tables": "lapwing.present.certificates:linked_warnings",
     "workbooks": "lapwing.extras.connect.tables.workbooks",
 }
 """What the core calls it: the module of an extra, or what stands in it."""
@@ -76,14 +75,20 @@ class Loaded:
         return function if found is None or not self._is_method else MethodType(function, found)
 
 
-class Shown:
-    """An object that is shown as a document: by notebooks as a card, in a terminal as text."""
+class Told:
+    """An object that documents have words for."""
 
     __slots__ = ()
 
     def _told(self, what: str) -> Any:  # noqa: ANN401 - a text, or several
         """Return what documents say of it."""
         return extra(what)(self)
+
+
+class Shown(Told):
+    """An object that is shown as a document: by notebooks as a card, in a terminal as text."""
+
+    __slots__ = ()
 
     def _repr_html_(self) -> str:
         """Return the card."""

@@ -9,6 +9,7 @@ import pytest
 from helpers.learn_runs import draft_of, flags_of_learning, learn_settings
 from lapwing.extras.audit.pairs import neighbour_pair
 from lapwing.extras.audit.replay import audit_pair
+from lapwing.model.certificate.notices import Notice
 from lapwing.release.runs.learned import running as learn_running
 from lapwing.release.runs.learned.running import run_learning
 
@@ -30,7 +31,7 @@ def looking(source, settings, *places, **more):
     """Note in the certificate how many rows there are."""
     found = run_learning(source, settings, *places, **more)
     rows = sum(len(next(iter(part.values()))) for part in source.chunks())
-    return replace(found, notes=(*found.notes, f"{rows} rows"))
+    return replace(found, notes=(*found.notes, Notice("few_rows", {"rows": rows})))
 
 
 def overspending(source, settings, *places, **more):

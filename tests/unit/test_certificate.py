@@ -15,6 +15,7 @@ from lapwing.kernel.noise_law import NoiseLaw, Sensitivity
 from lapwing.kernel.plain import rational_text
 from lapwing.model.certificate.certificate import Certificate, CostLine, LedgerEntry, Statement
 from lapwing.model.certificate.cost_lines import Requested
+from lapwing.model.certificate.notices import Notice
 
 
 def _line(cost: Budget, **changes: Any) -> CostLine:
@@ -63,7 +64,7 @@ def _zcdp(**changes: Any) -> Certificate:
         "epsilons": ((Fraction(1, 10**6), Fraction(5, 2)), (Fraction(1, 10**9), Fraction(3))),
         "ledger": LedgerEntry(dataset="adult-2026", release_id="r1"),
         "accuracy": (Statement(kind="expected error", text="At most 3 rows per cell.", value=3.0),),
-        "warnings": ("n is tiny",),
+        "warnings": (Notice("mostly_noise", {"sd": 4.5, "rows": 12}),),
         "written_rows": 10,
     }
     return _certificate(**{**fields, **changes})

@@ -72,6 +72,7 @@ from lapwing.mechanisms.shared.one_way import one_way_grouping
 from lapwing.mechanisms.shared.registration import Registration, Work, nothing_certified
 from lapwing.model.certificate.certificate import Statement
 from lapwing.model.certificate.cost_lines import Planned
+from lapwing.model.certificate.notices import Notice
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +80,7 @@ class Invented:
     name: ClassVar[str] = "Invented"
     summary: ClassVar[str] = "counts, by hearsay"
     relations: ClassVar[tuple[str, ...]] = ("add-remove",)
-    caveat: ClassVar[str] = "nothing is kept for sure"
+    caveat: ClassVar[str] = "columns_apart"
     groups: int = 4
 
     certified = nothing_certified
@@ -99,7 +100,7 @@ class Invented:
 
     def plan(self, schema, budget, terms, rng):
         stated = (Statement(kind="expected error", text="invented", value=0.5),)
-        return Planned(questions=self.questions(schema, budget), accuracy=stated, notes=("A note.",))
+        return Planned(questions=self.questions(schema, budget), accuracy=stated, notes=(Notice("unrelated"),))
 
     def check(self, schema, budget, terms):
         if "x" in [each.name for each in schema.columns]:
@@ -120,7 +121,7 @@ REGISTRATION = Registration(
     one_row_per_unit=False,
     two_valued=False,
     takes_priors=False,
-    warnings=lambda schema, answers, accuracy: (f"warned of {len(answers)} answers",),
+    warnings=lambda schema, answers, accuracy: (Notice("few_rows", {"rows": len(answers)}),),
     next_step=lambda schema, one_way, rounds: "inventing",
     work=lambda mechanism, asked: Work(seconds=1000.0, model_bytes=10**12, table_bytes=0),
 )
@@ -131,6 +132,7 @@ import polars as pl
 import lapwing as lw
 from lapwing.extras.audit.mechanism_pairs import targets
 from lapwing.kernel.budget.ledger import Ledger
+from lapwing.model.certificate.notices import Notice
 from lapwing.extras.evaluate.released.report import release_sections
 from lapwing.release.runs.watching import watched
 
@@ -155,13 +157,13 @@ assert book.balance("d").spent == 1
 certificate = release.certificate
 assert certificate.mechanism == "Invented", certificate
 assert "that this was invented" in certificate.assumed
-assert {"nothing is kept for sure", "warned of 2 answers"} <= set(certificate.warnings), certificate.warnings
+assert {Notice("columns_apart"), Notice("few_rows", {"rows": 2})} <= set(certificate.warnings), certificate.warnings
 assert "invented error" in [each.kind for each in certificate.accuracy]
 assert any("things that were made up" in each.text for each in release.accuracy().statements)
 sections = release_sections(release, release.accuracy())
 assert "Invented made things up." in str(sections[0])
 plan = lw.plan(schema_of("a"), expected_rows=9, epsilon=1, mechanism="Invented")
-assert plan.effort.seconds > 1000 and plan.effort.memory_bytes > 10**12 and "A note." in plan.text()
+assert plan.effort.seconds > 1000 and plan.effort.memory_bytes > 10**12 and Notice("unrelated") in plan.notes
 assert "invented" in targets()
 release.save("m.lapwing")
 assert lw.load("m.lapwing").certificate.settings == {"groups": 4}

@@ -123,7 +123,7 @@ def learn(
             place.write_text(found.certificate.to_json(), encoding="utf-8", newline="\n")
     for note in found.notes:
         with suppress(LapwingWarning):  # a filter that makes errors of warnings does not lose what is paid for
-            warn(LapwingWarning(note, code="LW203"))
+            warn(LapwingWarning(note.text, code="LW203"))
     return found.schema
 
 

@@ -123,7 +123,7 @@ def warned(paid: Certificate | LinkedCertificate) -> None:
         for name, part in parts.items()
         if part.verdict is not None and any(grade.word in ("weak", "none") for grade in part.verdict.grades)
     ]
-    for said in (*paid.warnings, *graded):
+    for said in (*map(str, paid.warnings), *graded):
         with suppress(CertificateWarning):  # a filter that makes errors of warnings does not lose what is paid for
             warn(CertificateWarning(said, code="LW907"))
 

@@ -25,6 +25,7 @@ from lapwing.mechanisms.shared.registration import (
 from lapwing.mechanisms.shared.settings import check_noise
 from lapwing.model.certificate.certificate import Statement
 from lapwing.model.certificate.cost_lines import ALL_PAIRS
+from lapwing.model.certificate.notices import Notice
 from lapwing.model.model import ReleasedModel
 from lapwing.model.statistics.expressions import RowFunction
 from lapwing.schema.schemas import Schema
@@ -238,10 +239,10 @@ def check_mechanism(mechanism: Mechanism, schema: Schema, budget: Budget, terms:
 
 def release_warnings(
     mechanism: Mechanism, schema: Schema, answers: Sequence[Answer], accuracy: Sequence[Statement]
-) -> tuple[str, ...]:
+) -> tuple[Notice, ...]:
     """Say what rows of the mechanism never keep, and what went wrong in this release."""
     caveat = getattr(mechanism, "caveat", "") if len(schema.columns) > 1 else ""
-    return (*([caveat] if caveat else []), *registration_of(mechanism).warnings(schema, answers, accuracy))
+    return (*([Notice(caveat)] if caveat else []), *registration_of(mechanism).warnings(schema, answers, accuracy))
 
 
 def accuracy_statements(

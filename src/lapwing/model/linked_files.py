@@ -16,6 +16,7 @@ from lapwing.kernel.terms import Relation
 from lapwing.model.certificate.certificate import CERTIFICATES, Certificate, LedgerEntry
 from lapwing.model.certificate.cost_lines import Requested, asked_text
 from lapwing.model.certificate.issued import Issued
+from lapwing.model.certificate.notices import Notice
 from lapwing.model.certificate.promise import check_pairs, uncovered_warnings
 from lapwing.model.files import Layout, SavedRelease, documents_of, read_documents, saved_of, write_documents
 from lapwing.on_demand import Shown
@@ -24,10 +25,7 @@ from lapwing.schema.linked.database import LinkedSchema
 _refused = partial(ParameterError, code="LW621")
 
 CERTIFICATE_FORMAT = 1
-ONE_OF_SEVERAL = (
-    "this is one of the parts of a release of linked tables: the others spend on the same people too, and the "
-    "certificate of all adds them up"
-)
+ONE_OF_SEVERAL = Notice("one_of_several")
 """What the certificate of each part warns of, as it may be met without the others."""
 
 
@@ -180,8 +178,8 @@ class LinkedCertificate(Shown):
         )
 
     @property
-    def uncovered(self) -> tuple[str, ...]:
-        """Which lists and bounds of all tables the promise does not cover: one sentence, or none."""
+    def uncovered(self) -> tuple[Notice, ...]:
+        """Which lists and bounds of all tables the promise does not cover: one notice, or none."""
         return uncovered_warnings(
             [
                 field if self.linked.is_events else replace(field, name=f"{table.name}.{field.name}")
@@ -191,9 +189,22 @@ class LinkedCertificate(Shown):
         )
 
     @property
-    def warnings(self) -> tuple[str, ...]:
-        """What the reader should know, each once."""
-        return tuple(self._told("warnings of tables"))
+    def warnings(self) -> tuple[Notice, ...]:
+        """What the reader should know, each once, with the table that it is about."""
+        return (
+            *self.uncovered,
+            *(replace(each, table=name) for name in self.parts for each in self.warnings_of(name)),
+        )
+
+    def warnings_of(self, name: str) -> tuple[Notice, ...]:
+        """Return what to know of one table, and not once more what is said of the rows before and above its own."""
+        own, columns = self.linked.table(name).schema.names, self.linked.coded[name].columns
+        others = {each.name for each in columns if each.name not in own}
+        return tuple(
+            each
+            for each in self.parts[name].warnings
+            if each != ONE_OF_SEVERAL and each.code != "uncovered" and each.fields.get("column") not in others
+        )
 
     @property
     def short(self) -> str:

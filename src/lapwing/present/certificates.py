@@ -9,7 +9,8 @@ from lapwing.model.certificate.certificate import DOMAIN, EVALUATION, Certificat
 from lapwing.model.certificate.cost_lines import asked_text, counted_lines
 from lapwing.model.certificate.declared import KeptRule, KeptTable
 from lapwing.model.certificate.issued import SHOWN, Beside, Issued
-from lapwing.model.certificate.promise import UNCOVERED, Pairs, pairs_apart, unit_field
+from lapwing.model.certificate.notices import Notice
+from lapwing.model.certificate.promise import Pairs, pairs_apart, unit_field
 from lapwing.model.certificate.verdict import Verdict
 from lapwing.model.linked_files import ONE_OF_SEVERAL, LinkedCertificate
 from lapwing.present.attacks import attack_fact, detail_facts
@@ -63,7 +64,7 @@ def certificate_document(whole: Promised) -> Document:
         *_issued(whole.issued),
         *_summed_up(whole),
     ]
-    return Document((*facts, *(Fact("warning", say("label.warning"), str(each)) for each in whole.warnings)))
+    return Document((*facts, *(Fact("warning", say("label.warning"), each.text) for each in whole.warnings)))
 
 
 def certificate_text(whole: Promised) -> str:
@@ -115,7 +116,7 @@ def _own(paid: Certificate) -> Iterator[Fact]:
     has_rows = paid.mechanism not in _WITHOUT_ROWS
     yield from _protects(paid)
     yield Fact("cost", say("label.cost"), _cost(paid))
-    is_told = any(said.startswith(UNCOVERED) for said in paid.warnings)
+    is_told = any(each.code == "uncovered" for each in paid.warnings)
     yield from origin_facts(() if is_told else paid.assumed_fields, paid.dp_fields)
     terms = (paid.relation, paid.privacy_unit)
     yield from purchase_facts(paid.purchases, terms, paid.together)
@@ -296,22 +297,6 @@ def _summed_up(whole: Promised) -> Iterator[Fact]:
     yield Fact("warnings", "", say("release.warnings_1" if count == 1 else "release.warnings", count=count))
 
 
-def linked_warnings(whole: LinkedCertificate) -> tuple[str, ...]:
-    """Return what the reader of linked tables should know, each once, with the name of the table that it is about."""
-    return (*whole.uncovered, *(f"{name}: {said}" for name in whole.parts for said in part_warnings(whole, name)))
-
-
-def part_warnings(whole: LinkedCertificate, name: str) -> tuple[str, ...]:
-    """Return what to know of one table, and not once more what is said of the rows before and above its own."""
-    own = whole.linked.table(name).schema.names
-    others = [f"column {each.name!r}:" for each in whole.linked.coded[name].columns if each.name not in own]
-    return tuple(
-        said
-        for said in whole.parts[name].warnings
-        if said != ONE_OF_SEVERAL and not said.startswith((UNCOVERED, *others))
-    )
-
-
 def _parts(whole: Promised) -> tuple[Certificate, ...]:
     return (whole,) if isinstance(whole, Certificate) else tuple(whole.parts.values())
 
@@ -365,7 +350,6 @@ def assumed_fields(whole: Promised) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for part in _parts(whole) for name in part.assumed_fields))
 
 
-def own_warnings(whole: Promised) -> tuple[str, ...]:
+def own_warnings(whole: Promised) -> tuple[Notice, ...]:
     """Return what the reader should know, but that there is another part, which stands beside this one."""
-    said = (each for part in _parts(whole) for each in part.warnings if each != ONE_OF_SEVERAL)
-    return tuple(dict.fromkeys(said))
+    return tuple(dict.fromkeys(each for part in _parts(whole) for each in part.warnings if each != ONE_OF_SEVERAL))

@@ -76,7 +76,7 @@ def _facts(plan: Plan) -> Iterator[Fact]:
     is_chosen = any(line.question == CHOSEN for line in plan.lines)
     key = "chosen" if is_chosen else "public_rows" if plan.has_public_rows else "same_rows"
     yield Fact("condition", "", say(f"plan.{key}", rows=plan.expected_rows))
-    yield from (Fact("note", "", note) for note in plan.notes)
+    yield from (Fact("note", "", f"{upper_first(note.text)}.") for note in plan.notes)
     yield from error_facts(plan.accuracy)
     if plan.delta_gain is not None:
         yield _gain(plan.delta_gain)
@@ -89,7 +89,7 @@ def _linked_facts(plan: LinkedPlan) -> Iterator[Fact]:
     yield Fact("cost", say("label.cost"), say("plan.linked_cost", asked=plan.asked))
     yield Fact("protected", say("label.protected"), plan.linked.protected)
     yield from (Fact("published", "", said) for said in published(plan.linked))
-    yield from (Fact("note", "", note) for note in plan.notes)
+    yield from (Fact("note", "", f"{upper_first(note.text)}.") for note in plan.notes)
 
 
 def error_facts(statements: Sequence[Statement]) -> Iterator[Fact]:

@@ -12,6 +12,7 @@ from lapwing.kernel.terms import Relation
 from lapwing.maths.arrays import Frozen
 from lapwing.model.certificate.certificate import CERTIFICATES, CostLine, Statement
 from lapwing.model.certificate.cost_lines import Requested, asked_text, budget_to_dict, counted_lines
+from lapwing.model.certificate.notices import Notice
 from lapwing.on_demand import Shown, extra
 from lapwing.release.runs.plan.effort import MACHINE, Effort, MaxRowsEffect
 from lapwing.schema.linked.database import LinkedSchema, published
@@ -67,7 +68,7 @@ class Plan(Shown):
         What another ``maxRows`` would change; empty where a row is what is protected.
     assumed_fields, dp_fields : tuple of str
         Fields whose domain was taken from the data by the owner's decision, or bought with budget.
-    notes : tuple of str
+    notes : tuple of Notice
         What else the mechanism says of it, and which rules of a policy forbid it.
     """
 
@@ -87,7 +88,7 @@ class Plan(Shown):
     max_rows_effects: tuple[MaxRowsEffect, ...]
     assumed_fields: tuple[str, ...]
     dp_fields: tuple[str, ...]
-    notes: tuple[str, ...] = ()
+    notes: tuple[Notice, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "settings", Frozen(self.settings))
@@ -167,7 +168,7 @@ class LinkedPlan(Shown):
         By table, of its part of the budget.
     effort : Effort
         Estimated time and memory of the whole.
-    notes : tuple of str
+    notes : tuple of Notice
         Which rules of a policy forbid it.
     """
 
@@ -175,7 +176,7 @@ class LinkedPlan(Shown):
     request: BudgetRequest
     parts: Mapping[str, Plan]
     effort: Effort
-    notes: tuple[str, ...] = ()
+    notes: tuple[Notice, ...] = ()
 
     @property
     def asked(self) -> str:

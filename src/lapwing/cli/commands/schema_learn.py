@@ -1,6 +1,7 @@
 """`lapwing schema learn`."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -163,7 +164,7 @@ def _summary(found: "LearnedDomain", table: "Table", output: Path, account: Sequ
         aligned([("field", "type", "values", "provenance"), *lines]),
         "",
         *certificate_document(found.certificate).lines("cost"),
-        *found.notes,
+        *(note.text for note in found.notes),
         f"Next: {_next(found, ' '.join(words_of(table)), output, account)}",
     ]
 
@@ -200,8 +201,9 @@ def _tell(found: "LearnedDomain", targets: Sequence[Path], say: Say) -> None:
     """Say what is promised, and where the files are."""
     from lapwing.present.certificates import WHOLE, certificate_document  # noqa: PLC0415
 
-    for fact in certificate_document(found.certificate).all(*WHOLE):
-        if fact.key != "cost" and not (fact.key == "warning" and fact.text in found.notes):
+    known = tuple(each for each in found.certificate.warnings if each not in found.notes)
+    for fact in certificate_document(replace(found.certificate, warnings=known)).all(*WHOLE):
+        if fact.key != "cost":
             say(_UNRECORDED if found.certificate.ledger is None and fact.key == "recorded" else fact.line)
     for what, path in zip(("schema", "certificate"), targets, strict=False):
         say(f"{what}: {path}")

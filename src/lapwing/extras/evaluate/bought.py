@@ -32,6 +32,7 @@ from lapwing.maths.noise_tails import sum_tail
 from lapwing.model.bounds import rows_statements
 from lapwing.model.certificate.certificate import EVALUATION, Certificate, Statement
 from lapwing.model.certificate.cost_lines import VARIATION, asked_text
+from lapwing.model.certificate.notices import Notice
 from lapwing.model.certificate.promise import (
     fields_of_origin,
     other_terms_warnings,
@@ -347,11 +348,10 @@ def _statement(each: NoisyVariation) -> Statement:
     )
 
 
-def _width_warnings(variations: Sequence[NoisyVariation]) -> tuple[str, ...]:
+def _width_warnings(variations: Sequence[NoisyVariation]) -> tuple[Notice, ...]:
     """Say where the noise leaves little to read."""
     return tuple(
-        f"the {each.ways}-way figure lies from {each.lower:.2f} to {each.upper:.2f}: the noise is large for the "
-        "number of rows, or that number is a bad guess; use more budget, or leave expected_rows out"
+        Notice("wide", {"ways": each.ways, "lower": each.lower, "upper": each.upper})
         for each in variations
         if each.upper - each.lower > _WIDE
     )

@@ -22,6 +22,7 @@ from lapwing.kernel.budget.accounts import delta_text
 from lapwing.kernel.budget.budget import Budget, as_text, exact_number
 from lapwing.kernel.budget.chain import Entry, tampered
 from lapwing.kernel.budget.conversions import epsilon_for, rho_for
+from lapwing.model.certificate.notices import Notice
 from lapwing.release.runs.spending import Spending
 from lapwing.schema.scalars import is_encodable, visible
 from lapwing.schema.typed import Typed
@@ -220,10 +221,10 @@ def check_spending(
                 raise refusal
 
 
-def forbidden(spending: Spending) -> tuple[str, ...]:
+def forbidden(spending: Spending) -> tuple[Notice, ...]:
     """Say which rules forbid a release whatever the ledger says, for a plan."""
     found = [each for policy in in_force() for each in _by_settings(policy, policy.rules, spending)]
-    return tuple(f"Forbidden: {each}." for each in found)
+    return tuple(Notice("forbidden", {"why": str(each)}) for each in found)
 
 
 def check_group(size: int) -> None:

@@ -38,6 +38,7 @@ from lapwing.mechanisms.shared.one_way import (
 )
 from lapwing.model.certificate.certificate import Statement
 from lapwing.model.certificate.cost_lines import SHARE
+from lapwing.model.certificate.notices import Notice
 from lapwing.model.model import Indexed, ReleasedModel
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.grouping import Grouping, cut, identity
@@ -254,7 +255,7 @@ _LEAST_HELD, _TINY = 0.05, 1e-3
 """A range that holds so many of the rows, in so small a part of the column's values, may be a single value."""
 
 
-def relation_warnings(schema: Schema, answers: Sequence[Answer], accuracy: Sequence[Statement]) -> tuple[str, ...]:
+def relation_warnings(schema: Schema, answers: Sequence[Answer], accuracy: Sequence[Statement]) -> tuple[Notice, ...]:
     """Say where no relation between columns was measured in this release, because it would be mostly noise."""
     del accuracy
     joint = [answer.question for answer in answers if len(answer.question.columns) > 1]
@@ -263,25 +264,11 @@ def relation_warnings(schema: Schema, answers: Sequence[Answer], accuracy: Seque
     if len(schema.columns) == 1 or is_shown or any(isinstance(question, SparseCounts) for question in joint):
         return ()
     if any(isinstance(question, TableDistances) for question in joint):
-        return (
-            "tables of two columns would be mostly noise, and none was measured in this release: how columns depend on "
-            "each other is what a prior says, if it was found near, and else not kept",
-        )
+        return (Notice("relations_of_prior"),)
     looks = [question for question in joint if isinstance(question, SecondMoment)]
     if looks:
-        return (
-            "tables of two columns would be mostly noise, and none was measured: how columns depend on each other is "
-            f"known from one look at all pairs of {len(looks[0].columns)} columns, in two groups each",
-        )
-    if not joint:
-        return (
-            "tables of two columns would be mostly noise, and none was measured: no relation between columns is "
-            "kept; more budget, a delta, or a public expected number of rows may change that (`lapwing plan` tells)",
-        )
-    return (
-        "other tables of two columns would be mostly noise, and only what is missing or special in two columns "
-        "was measured: no other relation between columns is kept",
-    )
+        return (Notice("relations_of_look", {"columns": len(looks[0].columns)}),)
+    return (Notice("relations_of_missing" if joint else "no_relations"),)
 
 
 def warnings_of(schema: Schema, terms: Terms, answers: Sequence[Answer], model: ReleasedModel) -> tuple[Statement, ...]:

@@ -44,16 +44,12 @@ from lapwing.mechanisms.shared.one_way import told_rows
 from lapwing.mechanisms.shared.registration import Asked, Work
 from lapwing.model.certificate.certificate import Statement
 from lapwing.model.certificate.cost_lines import VARIATION, ChosenTable, Planned
+from lapwing.model.certificate.notices import Notice
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import Schema
 
-UNRELATED: Final = (
-    "Tables of two columns would be mostly noise: none is measured, and no relation between columns is kept."
-)
-PRIOR_ALONE: Final = (
-    "Tables of two columns would be mostly noise: none is measured, and relations between columns are those of a "
-    "prior, if it is found near."
-)
+UNRELATED: Final = Notice("unrelated")
+PRIOR_ALONE: Final = Notice("unrelated_but_prior")
 
 # Measured as `lapwing.release.runs.plan.effort` says.
 _SWEEP_SECONDS: Final = 5e-8

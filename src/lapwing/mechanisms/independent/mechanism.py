@@ -61,7 +61,7 @@ class Independent:
     name: ClassVar[str] = "Independent"
     summary: ClassVar[str] = "every column on its own: noisy one-way tables, no relation between columns (baseline)"
     relations: ClassVar[tuple[Relation, ...]] = ("add-remove", "replace-one")
-    caveat: ClassVar[str] = "columns are drawn separately: no relation between columns is kept"
+    caveat: ClassVar[str] = "columns_apart"
 
     groups: int = 128
 

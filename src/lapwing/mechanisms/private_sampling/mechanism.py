@@ -105,10 +105,7 @@ class PrivateSampling:
     name: ClassVar[str] = "PrivateSampling"
     summary: ClassVar[str] = "rows drawn from a flattened density, without noise (research; few rows, Boolean columns)"
     relations: ClassVar[tuple[Relation, ...]] = ("replace-one",)
-    caveat: ClassVar[str] = (
-        "research mechanism: few rows are drawn, from a density that is flattened for privacy, so they keep marginals "
-        "up to the degree roughly, and others not at all"
-    )
+    caveat: ClassVar[str] = "few_draws"
 
     variant: Variant = "exact"
     degree: int = 2

@@ -13,6 +13,7 @@ from lapwing.kernel.terms import Relation, Terms
 from lapwing.mechanisms.shared.priors import PublicRows
 from lapwing.model.certificate.certificate import Certificate, Statement
 from lapwing.model.certificate.cost_lines import Planned, PlannedQuestion
+from lapwing.model.certificate.notices import Notice
 from lapwing.model.model import ReleasedModel
 from lapwing.schema.schemas import Schema
 
@@ -40,8 +41,8 @@ class Mechanism(Protocol):
 class Registered(Mechanism, Protocol):
     """A mechanism of Lapwing's own, a frozen dataclass of settings.
 
-    caveat: what its rows never keep, in plain words, for the certificate of every table of two columns or more; empty
-    where that depends on the release.
+    caveat: the code of a `Notice`, what its rows never keep, for the certificate of every table of two columns or more;
+    empty where that depends on the release.
     """
 
     caveat: ClassVar[str]
@@ -141,7 +142,7 @@ def nothing_assumed(self: object) -> tuple[str, ...]:
     return ()
 
 
-def no_warnings(*_: object) -> tuple[str, ...]:
+def no_warnings(*_: object) -> tuple[Notice, ...]:
     """Warn of nothing beside the caveat."""
     return ()
 
@@ -173,7 +174,7 @@ class Registration(Generic[M]):
     one_row_per_unit: bool
     two_valued: bool
     takes_priors: bool
-    warnings: Callable[[Schema, Sequence[Answer], Sequence[Statement]], tuple[str, ...]]
+    warnings: Callable[[Schema, Sequence[Answer], Sequence[Statement]], tuple[Notice, ...]]
     next_step: Callable[[Schema, int, int], str] = counting
     looks_at_misfits: bool = False
     work: Callable[[M, Asked], Work] | None = None

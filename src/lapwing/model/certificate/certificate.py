@@ -32,6 +32,7 @@ from lapwing.model.certificate.cost_lines import (
 )
 from lapwing.model.certificate.declared import KeptRule, KeptTable
 from lapwing.model.certificate.issued import Issued
+from lapwing.model.certificate.notices import Notice
 from lapwing.model.certificate.promise import (
     ROW,
     Together,
@@ -115,8 +116,8 @@ class Certificate(Shown):
         What is proved about its accuracy.
     assumed : tuple of str
         What the promise takes on the caller's word, beside the schema: whole sentences.
-    warnings : tuple of str
-        What the reader should know.
+    warnings : tuple of Notice
+        What the reader should know; the ``text`` of each is a sentence.
     purchases : tuple of Purchase
         What bounds and lists of the schema cost that were bought before; no part of ``total``.
     rules : tuple of KeptRule
@@ -166,7 +167,7 @@ class Certificate(Shown):
     ledger: LedgerEntry | None = None
     accuracy: tuple[Statement, ...] = ()
     assumed: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Notice, ...] = ()
     purchases: tuple[Purchase, ...] = ()
     rules: tuple[KeptRule, ...] = ()
     public_tables: tuple[KeptTable, ...] = ()
@@ -285,6 +286,7 @@ CERTIFICATES: Final = Codec(
         Budget: (budget_to_dict, budget_from_dict),
         Fraction: (rational_text, read_rational),
         Mapping[str, Any]: (_plain, _plain),
+        Notice: (Notice.to_dict, Notice.from_dict),
         NoiseLaw: (noise_to_dict, noise_from_dict),
         Path: (Path.as_posix, _path),
         Purchase: (Purchase.to_dict, Purchase.from_dict),

@@ -17,6 +17,7 @@ from lapwing.kernel.questions.questions import TABLE, Answer, Part, Question
 from lapwing.kernel.questions.registered import KINDS
 from lapwing.kernel.questions.select_worst.question import Selected
 from lapwing.kernel.terms import Relation, Terms
+from lapwing.model.certificate.notices import Notice
 from lapwing.schema.short import short
 
 _refused = partial(ParameterError, code="LW621")
@@ -132,12 +133,12 @@ class Planned:
 
     questions: everything that will be asked, in order; selections without estimates, the leaves of a tree that is not
     yet split for those of the split one; accuracy: what is proved about the expected error. The first one sums the
-    release up in one number, and there is one; notes: sentences for whoever reads the plan.
+    release up in one number, and there is one; notes: what whoever reads the plan should know.
     """
 
     questions: tuple[PlannedQuestion, ...]
     accuracy: tuple[Statement, ...]
-    notes: tuple[str, ...] = ()
+    notes: tuple[Notice, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.accuracy or self.accuracy[0].value is None:

@@ -11,6 +11,7 @@ from lapwing.kernel.budget.budget import Budget, Notion
 from lapwing.kernel.budget.conversions import CERTIFICATE_DELTAS, certificate_epsilons, epsilon_for, rho_for
 from lapwing.kernel.plain import rational_text, read_keys, read_rational
 from lapwing.model.certificate.cost_lines import budget_to_dict
+from lapwing.model.certificate.notices import Notice
 from lapwing.schema.fields import Field
 from lapwing.schema.purchases import Purchase
 from lapwing.schema.schemas import Schema
@@ -20,9 +21,6 @@ from lapwing.schema.schemas import Schema
 
 ROW: Final = "row"
 """The privacy unit where each row is protected by itself."""
-
-UNCOVERED: Final = "the promise does not cover what these say"
-"""How the warning begins that names lists and bounds which were taken from the table."""
 
 
 def unit_field(privacy_unit: str) -> str | None:
@@ -39,29 +37,18 @@ def fields_of_origin(schema: Schema, origin: Literal["assumed", "dp"]) -> tuple[
     return tuple(column.name for column in schema.columns if column.provenance == origin)
 
 
-def uncovered_warnings(columns: Sequence[Field]) -> tuple[str, ...]:
+def uncovered_warnings(columns: Sequence[Field]) -> tuple[Notice, ...]:
     """Say which lists and bounds were taken from the table, all by name: what they say is outside the promise.
 
     Returns one, or none. Lists come first, the longest of them before others: a text in it may be one person's alone.
     """
     assumed = [column for column in columns if column.provenance == "assumed"]
-    lists = sorted(
-        (column for column in assumed if column.categories is not None),
-        key=lambda column: (column.type != "string", -len(column.categories or ())),
-    )
-    bounds = [column.name for column in assumed if column.categories is None and column.type != "boolean"]
-    told = [
-        f"{column.name} ({len(column.categories or ())} {'texts' if column.type == 'string' else 'values'})"
-        for column in lists
-    ]
-    kinds = (("lists", told), ("bounds", bounds))
-    named = "; ".join(f"the {kind} of {', '.join(names)}" for kind, names in kinds if names)
-    if not named:
-        return ()
-    return (
-        f"{UNCOVERED}, as they were taken from the table: {named}. A text or a bound may be one person's alone: buy "
-        "them with `lapwing schema learn`, or take them from a public source",
-    )
+    told = {
+        column.name: None if column.categories is None else len(column.categories)
+        for column in sorted(assumed, key=lambda each: (each.type != "string", -len(each.categories or ())))
+        if column.categories is not None or column.type != "boolean"
+    }
+    return (Notice("uncovered", {"fields": told}),) if told else ()
 
 
 Pairs = tuple[tuple[Fraction, Fraction], ...]
@@ -200,30 +187,24 @@ def are_alike(purchase: Purchase, terms: tuple[str, str]) -> bool:
     return (purchase.relation, purchase.privacy_unit) == terms
 
 
-def untold_warnings(fields: Sequence[str], purchases: Sequence[Purchase]) -> tuple[str, ...]:
-    """Say which fields are said to be bought though no purchase names them."""
+def untold_warnings(fields: Sequence[str], purchases: Sequence[Purchase]) -> tuple[Notice, ...]:
+    """Say which fields are said to be learned with budget though no purchase names them."""
     told = {name for each in purchases for name in each.fields}
-    untold = [name for name in fields if name not in told]
-    if not untold:
-        return ()
-    return (
-        f"provenance dp, but no purchase in the schema names it: {some_of(untold)}; what its bounds or categories cost "
-        "is not told here",
-    )
+    untold = tuple(name for name in fields if name not in told)
+    return (Notice("untold", {"fields": untold}),) if untold else ()
 
 
 def other_terms_warnings(
     fields: Sequence[str], purchases: Sequence[Purchase], relation: str, privacy_unit: str
-) -> tuple[str, ...]:
-    """Say which fields were bought under another promise than that of a release."""
+) -> tuple[Notice, ...]:
+    """Say which fields were learned under another promise than that of a release."""
     others: dict[tuple[str, str], list[str]] = {}
     for each in purchases:
         if (each.relation, each.privacy_unit) != (relation, privacy_unit):
             named = others.setdefault((each.relation, each.privacy_unit), [])
             named += [name for name in each.fields if name in fields and name not in named]
     return tuple(
-        f"bounds and categories of {some_of(named)} were bought for the privacy unit {unit} under {other} neighbours; "
-        "what is said here of who is protected does not hold for them"
+        Notice("other_terms", {"fields": tuple(named), "relation": other, "unit": unit})
         for (other, unit), named in others.items()
         if named
     )

@@ -24,6 +24,7 @@ from lapwing.model.bounds import rows_statements
 from lapwing.model.certificate.certificate import Certificate, CostLine, LedgerEntry, Statement
 from lapwing.model.certificate.cost_lines import COORDINATE, Requested
 from lapwing.model.certificate.declared import broken_at_least
+from lapwing.model.certificate.notices import Notice
 from lapwing.model.certificate.promise import (
     fields_of_origin,
     other_terms_warnings,
@@ -44,9 +45,7 @@ from lapwing.version import VERSION, code_fingerprint
 _BROKEN_SHARE = 0.03
 _WEAK_EPSILON = 10
 _WEAK_DELTA = Fraction(1, 1000)
-_WEAK = "the promise is weak"
 _NO_EPSILON, _NO_DELTA = 100, Fraction(1, 10)
-_NOTHING = "this is next to no promise"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,32 +213,23 @@ def _is_of_means(answer: Answer) -> bool:
     return isinstance(answer.question, CellSums) and answer.question.damping is not None
 
 
-def _noise_warnings(answers: Sequence[Answer], model: ReleasedModel, terms: Terms) -> tuple[str, ...]:
+def _noise_warnings(answers: Sequence[Answer], model: ReleasedModel, terms: Terms) -> tuple[Notice, ...]:
     """Say when the release knows nothing, or little: a function of the noise laws and the released number of rows."""
     if model.rows == 0 and terms.rows is None:
-        return (
-            "the noisy number of rows is 0 or less: the model is close to uniform and says nothing about the table",
-        )
+        return (Notice("no_rows"),)
     smallest = min((table.sd for answer in answers if not _is_of_means(answer) for table in answer.tables), default=0.0)
-    if 0 < model.rows <= 10 * smallest:
-        return (
-            f"the noise on each count (sd {smallest:.3g}) is large beside the {model.rows} rows released: rows are "
-            "mostly noise; use more budget or fewer columns",
-        )
-    return ()
+    return (Notice("mostly_noise", {"sd": smallest, "rows": model.rows}),) if 0 < model.rows <= 10 * smallest else ()
 
 
-def promise_warnings(total: Budget, epsilons: Sequence[tuple[Fraction, Fraction]]) -> tuple[str, ...]:
+def promise_warnings(total: Budget, epsilons: Sequence[tuple[Fraction, Fraction]]) -> tuple[Notice, ...]:
     """Say when epsilon or delta is so large that the promise means little."""
     delta, epsilon = epsilons[0] if epsilons else (Fraction(0), total.amount)
-    found = []
+    found, told = [], {"delta": at_least(delta, 3) if delta else "0"}
     if epsilon > _WEAK_EPSILON:
-        at = f" at delta {at_least(delta, 3)}" if delta else ""
-        weak = f"at least {_NO_EPSILON}: {_NOTHING}" if epsilon >= _NO_EPSILON else f"above {_WEAK_EPSILON}: {_WEAK}"
-        found.append(f"epsilon {at_least(epsilon, 4)}{at} is {weak}")
+        code = "no_epsilon" if epsilon >= _NO_EPSILON else "weak_epsilon"
+        found.append(Notice(code, {"epsilon": at_least(epsilon, 4), **told}))
     if delta > _WEAK_DELTA:
-        weak = f"at least 0.1: {_NOTHING}" if delta >= _NO_DELTA else f"above 0.001: {_WEAK}"
-        found.append(f"delta {at_least(delta, 3)} is {weak}; use one far below 1 / people")
+        found.append(Notice("no_delta" if delta >= _NO_DELTA else "weak_delta", told))
     return tuple(found)
 
 
@@ -260,21 +250,15 @@ def _claims(answers: Sequence[Answer]) -> tuple[str, ...]:
     )
 
 
-def _mended(earlier: Sequence[Answer]) -> tuple[str, ...]:
+def _mended(earlier: Sequence[Answer]) -> tuple[Notice, ...]:
     """Say that the release began under another schema."""
-    if not earlier:
-        return ()
-    return (
-        f"the schema was mended after {len(earlier)} answers, which showed that cells did not fit it: they are paid "
-        "for, and nothing else is made of them",
-    )
+    return (Notice("mended", {"answers": len(earlier)}),) if earlier else ()
 
 
-def _contrary_warnings(settings: Settings, answers: Sequence[Answer]) -> tuple[str, ...]:
+def _contrary_warnings(settings: Settings, answers: Sequence[Answer]) -> tuple[Notice, ...]:
     """Say which rules the noisy counts show to be broken: synthetic rows keep them, and are wrong there."""
     return tuple(
-        f"rule {text!r}: at least about {share:.0%} of the rows break it, by the noisy counts, and rows out, which all "
-        "keep it, misstate them; look with `lapwing schema check` and leave the rule out or mend it"
+        Notice("rule_broken", {"rule": text, "share": share})
         for text, share in broken_at_least(settings.schema, answers).items()
         if share > _BROKEN_SHARE
     )

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from lapwing.model.certificate.certificate import Certificate, Statement
 from lapwing.model.certificate.cost_lines import SHARE
 from lapwing.model.certificate.declared import CHANGED, MOVED, OFF, KeptRule, KeptTable
+from lapwing.model.certificate.notices import Notice
 from lapwing.model.model import ReleasedModel
 from lapwing.model.sampling.keeping import public_pairs
 from lapwing.model.sampling.public_margins import HELD, Raked, raked_to_public
@@ -32,7 +33,7 @@ class Finished:
     public_tables: tuple[KeptTable, ...] = ()
     changed: float = 0.0
     statements: tuple[Statement, ...] = ()
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Notice, ...] = ()
 
     def on(self, certificate: Certificate) -> Certificate:
         """Return the certificate of the mechanism's model with what was done to it afterwards."""
@@ -118,20 +119,13 @@ def _raked_statements(raked: Raked, changed: float) -> tuple[Statement, ...]:
     return (*each_table, Statement(kind=CHANGED, text=text, value=changed, unit=SHARE))
 
 
-def _raked_warnings(raked: Raked) -> tuple[str, ...]:
+def _raked_warnings(raked: Raked) -> tuple[Notice, ...]:
     """Say where rows miss public tables, because they or the rules contradict each other, or raking ended early."""
-    if not raked.off:
-        return ()
-    why = (
-        "raking came nearer to the end and had not arrived; fewer tables, or coarser cells, are held exactly"
-        if raked.is_nearing
-        else "check whether the public tables are of one population, and go together with the rules"
-    )
+    code = "table_not_reached" if raked.is_nearing else "table_contradicted"
     return tuple(
-        f"the public table of {', '.join(each.table.columns)} is not held: {each.after:.2g} of the rows would have to "
-        f"be elsewhere; {why}"
+        Notice(code, {"columns": each.table.columns, "share": each.after})
         for each in raked.tables
-        if each.after > HELD
+        if raked.off and each.after > HELD
     )
 
 
@@ -148,7 +142,7 @@ def _statement(found: Ruled) -> Statement:
     )
 
 
-def _warnings(found: Ruled, schema: Schema) -> tuple[str, ...]:
+def _warnings(found: Ruled, schema: Schema) -> tuple[Notice, ...]:
     """Say when most of what the mechanism found does not fit the rules, and which."""
     if found.moved <= _MUCH:
         return ()
@@ -157,15 +151,10 @@ def _warnings(found: Ruled, schema: Schema) -> tuple[str, ...]:
         (not (isinstance(rule, Determines) and rule.column in found.endless), broke, rule.text)
         for rule, broke in zip(schema.rules, found.by_rule, strict=True)
     )
-    return (
-        f"{found.moved:.0%} of the model's weight had to change to keep the rules, and {broke:.0%} of it broke "
-        f"{text!r}: that says little where fine values must be equal or add up, as they seldom do by themselves; "
-        "else the model knew little of what the rule ties together, so use more budget, fewer columns, or a mechanism "
-        "that measures these columns together",
-    )
+    return (Notice("rules_moved", {"moved": found.moved, "share": broke, "rule": text}),)
 
 
-def _map_warnings(found: Ruled, schema: Schema) -> tuple[str, ...]:
+def _map_warnings(found: Ruled, schema: Schema) -> tuple[Notice, ...]:
     """Say where a map that nobody listed is the model's guess."""
     said = []
     for rule, broke in zip(schema.rules, found.by_rule, strict=True):
@@ -176,14 +165,7 @@ def _map_warnings(found: Ruled, schema: Schema) -> tuple[str, ...]:
         ):
             continue
         if rule.column in found.endless:
-            said.append(
-                f"rule {rule.text!r}: {rule.column} has no resolution, so that no two of its values are equal in the "
-                'model, and which goes with what is a guess; give it a resolution, or list "values" that are public'
-            )
+            said.append(Notice("map_without_resolution", {"rule": rule.text, "column": rule.column}))
         elif broke >= _GUESSED:
-            said.append(
-                f"rule {rule.text!r}: {broke:.0%} of the model's weight had another value than the one that it got; "
-                "which goes with what is a guess, and values with few rows may have got a wrong one; list "
-                '"values" that are public, or let a coarser column determine'
-            )
+            said.append(Notice("map_guessed", {"rule": rule.text, "share": broke}))
     return tuple(said)

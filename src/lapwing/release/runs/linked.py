@@ -16,6 +16,7 @@ from lapwing.kernel.terms import Relation
 from lapwing.mechanisms.registry import default_mechanism, looks_at_misfits
 from lapwing.model.bounds import rows_range
 from lapwing.model.certificate.declared import FALSE_WARNING
+from lapwing.model.certificate.notices import Notice
 from lapwing.release.runs.generators import checked_seed, fresh_seed
 from lapwing.release.runs.misfits import KEYS, row_shares, rows_limit
 from lapwing.release.runs.settings import SETTINGS, Settings, misfit_share, table_settings, usable_schema
@@ -170,15 +171,12 @@ def refuse_lost(settings: LinkedSettings, name: str, answer: NoisyRows) -> None:
             )
 
 
-def few_warnings(answers: Sequence[Answer], of_parent: Sequence[Answer]) -> tuple[str, ...]:
+def few_warnings(answers: Sequence[Answer], of_parent: Sequence[Answer]) -> tuple[Notice, ...]:
     """Say where noisy counts show that there is hardly a row for any row of the table above."""
     below, above = (rows_range(each, Fraction(FALSE_WARNING) / 2) for each in (answers, of_parent))
     if below is None or above is None or below[1] >= _FEW * above[0]:
         return ()
-    return (
-        f"there is surely less than one row for {1 / _FEW:.0f} rows of the table above, by the noisy counts: if there "
-        "should be more, its keys are not written alike in both tables (00007 is not 7)",
-    )
+    return (Notice("few_rows", {"rows": round(1 / _FEW)}),)
 
 
 def refuse_settings_of_one(**given: object) -> None:

@@ -26,6 +26,7 @@ from lapwing.kernel.room.curator import Curator
 from lapwing.kernel.terms import Terms
 from lapwing.maths.noise_tails import sum_tail
 from lapwing.model.certificate.declared import FALSE_WARNING, sum_reach
+from lapwing.model.certificate.notices import Notice
 from lapwing.model.evidence import MeasuredTable, plain_tables
 from lapwing.release.runs.settings import SETTINGS, Settings, usable_schema
 from lapwing.schema.scalars import quote
@@ -41,13 +42,7 @@ KEYS: Final = "\0"
 
 _SAID, _NEARLY_ALL = 0.05, 0.95
 
-_OF_ROWS: Final = {
-    ROWS: "at least about {share:.0%} of the rows hold a cell that does not fit the schema, by a noisy count: "
-    "synthetic rows have these cells as missing, or, where none may be, stand for the other rows only; look with "
-    "`lapwing schema check`",
-    KEYS: "at least about {share:.0%} of the rows have a key that no row of the table above has, by a noisy count, and "
-    "are left out: keys meet where they are written alike (00007 is not 7); look with `lapwing schema check`",
-}
+_OF_ROWS: Final = {ROWS: "rows_invalid", KEYS: "keys_unmatched"}
 
 T = TypeVar("T")
 
@@ -88,7 +83,7 @@ def misfit_shares(schema: Schema, answers: Sequence[Answer]) -> dict[str, float]
     return found
 
 
-def misfit_warnings(schema: Schema, answers: Sequence[Answer]) -> tuple[str, ...]:
+def misfit_warnings(schema: Schema, answers: Sequence[Answer]) -> tuple[Notice, ...]:
     """Say where the noisy counts show that cells do not fit the schema, or that nearly none are there."""
     tables = plain_tables(answers, ways=1)
     told_apart = {table.columns for table in tables if table.misfits is not None}
@@ -101,20 +96,14 @@ def misfit_warnings(schema: Schema, answers: Sequence[Answer]) -> tuple[str, ...
     found = {}
     for name, share in _surely(tables, may_lack).items():
         if share > _NEARLY_ALL:
-            what = "missing" if (name,) in told_apart else "missing or do not fit the schema"
-            found[name] = (
-                f"column {name!r}: at least about {share:.0%} of its cells are {what}, by the noisy counts; look with "
-                "`lapwing schema check`"
-            )
+            code = "column_missing" if (name,) in told_apart else "column_missing_or_invalid"
+            found[name] = Notice(code, {"column": name, "share": share})
     for name, share in misfit_shares(schema, answers).items():
         if share > _SAID and name in _OF_ROWS:
-            found[name] = _OF_ROWS[name].format(share=share)
+            found[name] = Notice(_OF_ROWS[name], {"share": share})
         elif share > _SAID:
-            stand = "stand for the others only" if schema.field(name).required else "have them as missing"
-            found[name] = (
-                f"column {name!r}: at least about {share:.0%} of its cells do not fit the schema, by the noisy counts, "
-                f"and synthetic rows {stand}; look with `lapwing schema check`"
-            )
+            code = "column_invalid_required" if schema.field(name).required else "column_invalid"
+            found[name] = Notice(code, {"column": name, "share": share})
     return tuple(found.values())
 
 

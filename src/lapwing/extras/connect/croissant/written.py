@@ -256,7 +256,7 @@ def limitations(certificate: Certificate) -> list[str]:
         for each in certificate.accuracy
         if each.kind != NOISE
     ]
-    return [*_noise(certificate), *known, *certificate.warnings]
+    return [*_noise(certificate), *known, *(each.text for each in certificate.warnings)]
 
 
 def responsible(version: str, mechanism: str, protected: str, limits: Sequence[str]) -> dict[str, Any]:

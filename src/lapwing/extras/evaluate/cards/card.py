@@ -85,7 +85,7 @@ class Card:
     said: str = ""
     facts: tuple[tuple[str, str], ...] = ()
     points: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
+    warnings: Sequence[str] = ()
     shown: Table | None = None
     folded: tuple[Section, ...] = ()
     hint: str = ""

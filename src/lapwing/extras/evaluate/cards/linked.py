@@ -41,7 +41,7 @@ def linked_plan_card(plan: LinkedPlan) -> str:
         kind="LinkedPlan",
         verdict=f"Expected error: {', '.join(each)}",
         facts=told(facts),
-        warnings=plan.notes,
+        warnings=[each.text for each in plan.notes],
         shown=Table(caption="", heading=heading, lines=tuple(lines), numbers=(1, 3, 5)),
         folded=tuple(in_full(name, part.text()) for name, part in plan.parts.items()),
         hint="Nothing is read or spent yet. `plan.parts[...]` are the plans of each part.",
@@ -75,7 +75,7 @@ def _linked(paid: LinkedCertificate, kind: str, folded: tuple[Section, ...]) -> 
         verdict="; ".join(f"{what}: {short}" for what, short in graded) or "No verdict",
         tone=max(tones, key=WORDS.index, default=""),
         facts=told(facts),
-        warnings=paid.warnings,
+        warnings=[each.text for each in paid.warnings],
         folded=(
             sentences("What rows keep and do not keep", (*paid.kept, *paid.not_kept)),
             *folded,

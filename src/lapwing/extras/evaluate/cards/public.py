@@ -102,7 +102,7 @@ def release_card(release: Release, kind: str = "Release") -> str:
         name=schema.name,
         **_verdict(paid.verdict),
         facts=told(facts),
-        warnings=paid.warnings,
+        warnings=[each.text for each in paid.warnings],
         folded=(
             *_not_for(paid.verdict),
             _costs(paid),
@@ -122,7 +122,7 @@ def certificate_card(paid: Certificate) -> str:
         kind=kinds.get(paid.mechanism, "Certificate"),
         **(_verdict(paid.verdict) if is_release else {}),
         facts=told(paid_facts(paid)),
-        warnings=paid.warnings,
+        warnings=[each.text for each in paid.warnings],
         folded=(*_not_for(paid.verdict), _costs(paid), in_full("All that it says", paid.text())),
     )
     return card.html()

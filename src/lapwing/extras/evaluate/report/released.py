@@ -108,7 +108,7 @@ def _short(schema: Schema, model: ReleasedModel, certificate: Certificate, accur
     parts: list[Part] = [Text(headline, is_headline=True), *(Text(each) for each in rest)]
     parts += [Facts(tuple(facts)), Text(words, points=points)]
     parts += [
-        Text(sentence(warning), is_warning=True) for warning in dict.fromkeys((*uncovered, *certificate.warnings))
+        Text(sentence(warning.text), is_warning=True) for warning in dict.fromkeys((*uncovered, *certificate.warnings))
     ]
     if model.rows == 0:
         parts.append(Text("The released number of rows is 0: there is nothing to draw from.", is_warning=True))

@@ -87,7 +87,7 @@ def _facts(whole: Promised, certificate: Beside) -> Iterator[_Fact]:
     yield "Attack", upper_first(found.text("attack"))
     odds = (f"{up(most_found(whole.total, each, whole.delta))} at {100 * each:g} %" for each in _FALSE_ALARMS)
     yield "Also", f"{', '.join(odds)} false alarms."
-    yield from _some("Warning", [upper_first(each) for each in own_warnings(whole)], _WARNINGS)
+    yield from _some("Warning", [upper_first(each.text) for each in own_warnings(whole)], _WARNINGS)
     yield "Ledger", upper_first(found.text("recorded_alone"))
     files = () if issued is None else issued.files
     rows = ["" if each.rows is None else f"{each.rows} rows, " for each in files]

@@ -206,7 +206,7 @@ def _done(job: Job, transcript: Path, settings: LearnSettings, work: Work) -> tu
     _merged(found, settings.original, job.schema).save(job.file("schema.json"))  # even if rules of it now contradict
     _leave(job, found.schema.purchases[-1:])
     write_whole(_certificate(transcript), found.certificate.to_json())
-    return tuple(map(visible, found.notes))
+    return tuple(visible(note.text) for note in found.notes)
 
 
 def _leave(job: Job, bought: Sequence[Purchase]) -> None:

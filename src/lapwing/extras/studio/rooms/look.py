@@ -81,7 +81,7 @@ def seen(subject: Subject) -> dict[str, Any]:
             (crossed(each.columns), f"{each.cells:,}", f"{each.largest_error:,.0f}")
             for each in sorted(accuracy.marginals, key=lambda each: -each.largest_error)[:_UNCERTAIN]
         ],
-        "warnings": made.certificate.warnings,
+        "warnings": [each.text for each in made.certificate.warnings],
     }
 
 

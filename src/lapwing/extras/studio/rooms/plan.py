@@ -21,7 +21,9 @@ from lapwing.extras.studio.pages import form_of, go, job_of, page, texts
 from lapwing.mechanisms.registry import MECHANISMS, WHY_DEFAULT, default_mechanism
 from lapwing.model.certificate.attack import FALSE_ALARMS, most_found, up
 from lapwing.model.certificate.cost_lines import counted_lines
+from lapwing.model.certificate.notices import Notice
 from lapwing.model.certificate.promise import together, unit_field
+from lapwing.present.document import sentence
 from lapwing.present.plans import cost_table, error_facts
 from lapwing.present.promises import purchase_facts
 from lapwing.release.plans import Plan
@@ -50,7 +52,7 @@ class _Shown:
     """A plan, and what is to be expected of it; notes: but what policies say, which may change."""
 
     settings: Settings
-    notes: tuple[str, ...]
+    notes: tuple[Notice, ...]
     plan: Plan
     asked: str
     expected: Foreseen
@@ -120,7 +122,7 @@ def _found(job: Job, choices: Choices) -> dict[str, Any]:
     return {
         "refusal": "",
         "plan": found,
-        "notes": (*made.notes, *forbidden(spending_of(made.settings))),
+        "notes": [sentence(each.text) for each in (*made.notes, *forbidden(spending_of(made.settings)))],
         "asked": made.asked,
         "together": _together(made.settings),
         "grades": expected.grades,

@@ -86,7 +86,7 @@ def _next(job: Job) -> dict[str, Any]:
         "refusal": refusal_of(settings, job),
         "asked": asked_for(settings),
         "mechanism": settings.mechanism.name,
-        "uncovered": uncovered_warnings(settings.schema.columns),
+        "uncovered": [each.text for each in uncovered_warnings(settings.schema.columns)],
         "protects": [fact.text for fact in protected_facts(settings.relation, settings.schema.unit_label)],
         "number": next_release(job).name,
         "stamp": stamp_of(settings, job),
@@ -110,7 +110,7 @@ def _done(job: Job) -> dict[str, Any] | None:
         "price": price_of(paid),
         "recorded": told.text("recorded_alone"),
         "verdict": " ".join((*told.texts("verdict"), *told.lines("not_for"))),
-        "warnings": own_warnings(paid),
+        "warnings": [each.text for each in own_warnings(paid)],
     }
 
 

@@ -39,6 +39,7 @@ from lapwing.mechanisms.shared.settings import check_choice
 from lapwing.mechanisms.shared.trees.model import Placement
 from lapwing.model.certificate.certificate import Statement
 from lapwing.model.certificate.cost_lines import SHARE, VARIATION, Planned
+from lapwing.model.certificate.notices import Notice
 from lapwing.model.model import ReleasedModel
 from lapwing.schema.schemas import Schema
 from lapwing.schema.short import short
@@ -105,10 +106,7 @@ class Grid:
     name: ClassVar[str] = "Grid"
     summary: ClassVar[str] = "cells of a fixed grid with many rows; for few columns, or as the baseline of KDTree"
     relations: ClassVar[tuple[Relation, ...]] = ("add-remove", "replace-one")
-    caveat: ClassVar[str] = (
-        "rows in thinly filled cells are left out, noise fills some empty cells, and inside a cell rows are spread "
-        "evenly"
-    )
+    caveat: ClassVar[str] = "thin_cells"
 
     width: float | None = None
     threshold: int | None = None
@@ -253,12 +251,11 @@ def default_threshold(noise: NoiseLaw, cells: int, rows: float) -> int:
     return least_safe(lambda threshold: log_empty_records(noise, threshold, cells) <= log_most)
 
 
-def _warnings(schema: Schema, answers: Sequence[Answer], accuracy: Sequence[Statement]) -> tuple[str, ...]:
+def _warnings(schema: Schema, answers: Sequence[Answer], accuracy: Sequence[Statement]) -> tuple[Notice, ...]:
     """Say where the cells of a filtered grid hold few of the rows."""
     del schema, answers
     return tuple(
-        f"the cells that were kept hold {max(0.0, statement.value):.0%} of the rows, and noise among them: use wider "
-        "cells, more budget or fewer columns, or another mechanism"
+        Notice("few_kept", {"share": max(0.0, statement.value)})
         for statement in accuracy
         if statement.kind == KEPT_SHARE and statement.value is not None and statement.value < _FEW_KEPT
     )

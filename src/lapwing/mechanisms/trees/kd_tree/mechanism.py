@@ -145,10 +145,7 @@ class KDTree:
     name: ClassVar[str] = "KDTree"
     summary: ClassVar[str] = "cells split where rows are, for clustered data in few columns; kernel statistics"
     relations: ClassVar[tuple[Relation, ...]] = ("add-remove", "replace-one")
-    caveat: ClassVar[str] = (
-        "relations finer than a cell of the tree are lost, but for a prior's: inside it rows are spread evenly or, "
-        "from five columns on, lie in its middle"
-    )
+    caveat: ClassVar[str] = "inside_tree_cells"
 
     split_rule: SplitRule = "privtree"
     coarse: float | None = None

@@ -52,6 +52,7 @@ from lapwing.mechanisms.vectors.linear_statistics.workload import (
 )
 from lapwing.model.certificate.certificate import CERTIFIED, Statement
 from lapwing.model.certificate.cost_lines import STATISTIC, Planned
+from lapwing.model.certificate.notices import Notice
 from lapwing.model.model import ReleasedModel, whole_rows
 from lapwing.model.sampling.conditions import FEW_ATOMS
 from lapwing.model.statistics.expressions import RowFunction, Stat, stat
@@ -133,9 +134,7 @@ class LinearStatistics:
     name: ClassVar[str] = "LinearStatistics"
     summary: ClassVar[str] = "statistics of your choice on reweighted points, with a certified error for each"
     relations: ClassVar[tuple[Relation, ...]] = ("add-remove", "replace-one")
-    caveat: ClassVar[str] = (
-        "rows are copies of few points: statistics outside the workload are kept as far as the points tell them"
-    )
+    caveat: ClassVar[str] = "few_points"
 
     statistics: tuple[str | Stat | RowFunction, ...] = ()
     degree: int = 2
@@ -343,22 +342,16 @@ def _texts(statistics: object) -> tuple[str | RowFunction, ...]:
     return tuple(each.text if isinstance(each, Stat) else each for each in listed)
 
 
-def _warnings(schema: Schema, answers: Sequence[Answer], accuracy: Sequence[Statement]) -> tuple[str, ...]:
+def _warnings(schema: Schema, answers: Sequence[Answer], accuracy: Sequence[Statement]) -> tuple[Notice, ...]:
     """Say where a density collapsed onto few points, and where an error could be as large as a share can be."""
     del schema, answers
     found = {statement.kind: statement.value or 0.0 for statement in accuracy}
     alike, drowned = found[EFFECTIVE_POINTS], found[CERTIFIED]
     warned = []
     if alike < FEW_ATOMS and found[SPREAD] >= _EVEN:
-        warned.append(
-            f"the density has collapsed: {alike:.3g} points carry it, so that rows are copies of few and follow the "
-            "noise; use more budget, fewer statistics, or a mu nearer to the table"
-        )
+        warned.append(Notice("collapsed", {"points": alike}))
     if drowned >= 1.0:
-        warned.append(
-            f"the certified error is {drowned:.3g}, so nothing is certified for some statistics: the noise is as "
-            "large as they are; use more budget, fewer tables or fewer statistics"
-        )
+        warned.append(Notice("not_certified", {"error": drowned}))
     return tuple(warned)
 
 

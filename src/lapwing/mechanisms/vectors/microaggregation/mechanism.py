@@ -116,10 +116,7 @@ class Microaggregation:
     name: ClassVar[str] = "Microaggregation"
     summary: ClassVar[str] = "means of similar rows in cells along the leading directions; many Boolean columns"
     relations: ClassVar[tuple[Relation, ...]] = ("add-remove", "replace-one")
-    caveat: ClassVar[str] = (
-        "inside a cell columns are drawn separately: relations of three columns and more are kept as far as cells tell "
-        "them"
-    )
+    caveat: ClassVar[str] = "columns_apart_in_cells"
 
     constants: Constants = "tight"
     convex_set: ConvexSet | Callable[[np.ndarray], np.ndarray] = "box"

@@ -9,6 +9,7 @@ from typing import Final
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.room.curator import Curator
 from lapwing.model.certificate.certificate import Statement
+from lapwing.model.certificate.notices import Notice
 from lapwing.release.runs.learned.bounds import LearnedBounds, learn_bounds
 from lapwing.release.runs.learned.categories import LearnedCategories, learn_categories, prune_dictionaries
 from lapwing.schema.fields import Field, Scalar
@@ -25,13 +26,12 @@ class Learned:
     """Hold learned fields and what is known about them.
 
     fields: in the order asked for; where noise hides everything, the original field as it was, blank or not;
-    statements: for the certificate, one per field: what may have been missed; notes: one sentence each: what was not
-    found, and the way out.
+    statements: for the certificate, one per field: what may have been missed; notes: what was not found.
     """
 
     fields: tuple[Field, ...]
     statements: tuple[Statement, ...]
-    notes: tuple[str, ...]
+    notes: tuple[Notice, ...]
 
 
 def needs_selection(field: Field, dictionaries: Mapping[str, tuple[str, ...]]) -> bool:
@@ -93,56 +93,42 @@ def learned_fields(  # noqa: PLR0917
 
 def _made(
     field: Field, found: LearnedBounds | LearnedCategories, has_dictionary: bool
-) -> tuple[Field, tuple[str, ...]]:
+) -> tuple[Field, tuple[Notice, ...]]:
     """Return the new field, and what has to be said of it."""
-    name = quote(field.name)
+    named = {"field": field.name}
     if isinstance(found, LearnedBounds):
         if found.is_found:
             return with_bounds(field, found), (*_reached(field, found), *_unread(field, found))
-        stays = "stays blank" if field.blank else "keeps its bounds"
-        if found.is_mostly_unread:
-            return field, _unread(field, found, f", so that it {stays}")
-        way_out = "learn fewer fields at once, give a larger budget, or write bounds that are public knowledge"
-        return field, (f"field {name}: the noise hides where its values lie, so that it {stays}; {way_out}",)
+        return field, _unread(field, found, "unread_as_it_was") or (Notice("bounds_hidden", named),)
 
     is_own = field.categories is not None and not has_dictionary
     if found.categories or found.prefixes:
         listed = field.categories if is_own else None
         return with_categories(field, found, listed, folds=has_dictionary), _dropped(field, found, is_own)
     if is_own:
-        note = "the noise hides which of its categories occur, so that it keeps all; learn fewer fields at once, or "
-        return field, (f"field {name}: {note}give a larger budget",)
-    note = (
-        "no text of 1 to 200 printable characters is frequent enough to be listed, so that one category stands for all"
-    )
-    way_out = "learn fewer fields at once, give a larger budget, or list them yourself"
-    return with_categories(field, found, None), (f"field {name}: {note}; {way_out}",)
+        return field, (Notice("list_hidden", named),)
+    return with_categories(field, found, None), (Notice("no_text", named),)
 
 
-def _unread(field: Field, found: LearnedBounds, so_that: str = "") -> tuple[str, ...]:
+def _unread(field: Field, found: LearnedBounds, code: str = "unread") -> tuple[Notice, ...]:
     """Return what has to be said where most cells cannot be read; more budget changes nothing then."""
-    if not found.is_mostly_unread:
-        return ()
-    way_out = "`lapwing schema check` on the draft and the table shows why (internal, free)"
-    return (f"field {quote(field.name)}: most cells are missing or are no {field.type}{so_that}; {way_out}",)
+    return (Notice(code, {"field": field.name, "type": field.type}),) if found.is_mostly_unread else ()
 
 
-def _reached(field: Field, found: LearnedBounds) -> tuple[str, ...]:
+def _reached(field: Field, found: LearnedBounds) -> tuple[Notice, ...]:
     """Return what has to be said where the search came to the end of its grid."""
     farthest = {"integer": 2**52, "number": 1e19}.get(field.type)
     bounds = [bound for bound in (found.minimum, found.maximum) if isinstance(bound, int | float)]
     if farthest is None or all(abs(bound) < farthest for bound in bounds):
         return ()
-    note = "its values reach the end of what is searched, and larger ones may lie outside"
-    return (f"field {quote(field.name)}: {note}; give it the role identifier if it only names rows, or rescale it",)
+    return (Notice("end_reached", {"field": field.name}),)
 
 
-def _dropped(field: Field, found: LearnedCategories, is_own: bool) -> tuple[str, ...]:
+def _dropped(field: Field, found: LearnedCategories, is_own: bool) -> tuple[Notice, ...]:
     """Return what has to be said where entries of a list are dropped and no category takes their rows."""
     if not is_own or has_texts(field) or set(field.categories or ()) <= set(found.categories):
         return ()
-    note = "categories that were dropped are outside the field now, as only texts have a category for the rest"
-    return (f"field {quote(field.name)}: {note}; learn a list of numbers only to leave out what never occurs",)
+    return (Notice("dropped", {"field": field.name}),)
 
 
 def _statement(name: str, found: LearnedBounds | LearnedCategories) -> Statement:

@@ -16,6 +16,7 @@ from lapwing.kernel.room.opening import open_room
 from lapwing.kernel.room.transcript import AnswerSink, Watched
 from lapwing.kernel.terms import Terms
 from lapwing.model.certificate.certificate import Certificate
+from lapwing.model.certificate.notices import Notice
 from lapwing.release.runs.certify import Paid, promise_warnings
 from lapwing.release.runs.learned.domains import BOUNDS, CATEGORIES, Learned, learned_fields
 from lapwing.release.runs.learned.settings import LearnSettings
@@ -37,12 +38,12 @@ class LearnedDomain:
     """Hold a schema whose blanks were filled in with budget, and what is known about it: all of it may be published.
 
     schema: as it was given, with the learned bounds and lists; still a draft where anything is open; notes: what was
-    not found, and the way out: one sentence each; noisy: the noisy answers that everything here is computed from.
+    not found; noisy: the noisy answers that everything here is computed from.
     """
 
     schema: Schema
     names: tuple[str, ...]
-    notes: tuple[str, ...]
+    notes: tuple[Notice, ...]
     certificate: Certificate
     noisy: tuple[Answer, ...]
 
@@ -56,7 +57,7 @@ class LearnedDomain:
         return {
             "schema": self.schema.to_dict(),
             "fields": list(self.names),
-            "notes": list(self.notes),
+            "notes": [note.text for note in self.notes],
             "certificate": self.certificate.to_dict(),
         }
 

@@ -1,0 +1,137 @@
+"""What whoever reads a certificate or a plan should know: a code and its fields, of which documents make sentences."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, make_dataclass
+from functools import partial
+from typing import Any, Final, Self
+
+from lapwing.errors import ParameterError
+from lapwing.kernel.codec import Codec
+from lapwing.kernel.plain import read_key
+from lapwing.maths.arrays import Frozen
+from lapwing.on_demand import Told
+
+_Names = tuple[str, ...]
+_OF_FIELD: Final = {"field": str}
+_OF_RULE: Final = {"rule": str, "share": float}
+_OF_COLUMN: Final = {"column": str, "share": float}
+_OF_TABLE: Final = {"columns": _Names, "share": float}
+_EPSILON: Final = {"epsilon": str, "delta": str}
+_RELATED: Final = {"fields": _Names, "relation": str, "unit": str}
+
+CODES: Final[Mapping[str, Mapping[str, Any]]] = {
+    # of every paid run
+    "uncovered": {"fields": Mapping[str, int | None]},
+    "untold": {"fields": _Names},
+    "other_terms": _RELATED,
+    "weak_epsilon": _EPSILON,
+    "no_epsilon": _EPSILON,
+    "weak_delta": {"delta": str},
+    "no_delta": {"delta": str},
+    # of noisy answers
+    "no_rows": {},
+    "mostly_noise": {"sd": float, "rows": int},
+    "column_missing": _OF_COLUMN,
+    "column_missing_or_invalid": _OF_COLUMN,
+    "column_invalid": _OF_COLUMN,
+    "column_invalid_required": _OF_COLUMN,
+    "rows_invalid": {"share": float},
+    "keys_unmatched": {"share": float},
+    "few_rows": {"rows": int},
+    "mended": {"answers": int},
+    "rule_broken": _OF_RULE,
+    # of rules and public tables
+    "rules_moved": {"moved": float, **_OF_RULE},
+    "map_guessed": _OF_RULE,
+    "map_without_resolution": {"rule": str, "column": str},
+    "table_not_reached": _OF_TABLE,
+    "table_contradicted": _OF_TABLE,
+    # of mechanisms
+    "columns_apart": {},
+    "columns_apart_in_cells": {},
+    "inside_tree_cells": {},
+    "thin_cells": {},
+    "few_points": {},
+    "few_draws": {},
+    "few_kept": {"share": float},
+    "collapsed": {"points": float},
+    "not_certified": {"error": float},
+    "relations_of_prior": {},
+    "relations_of_look": {"columns": int},
+    "relations_of_missing": {},
+    "no_relations": {},
+    # of plans
+    "unrelated": {},
+    "unrelated_but_prior": {},
+    "forbidden": {"why": str},
+    # of parts of linked tables
+    "one_of_several": {},
+    # of learned schemas
+    "bounds_hidden": _OF_FIELD,
+    "unread": {"field": str, "type": str},
+    "unread_as_it_was": {"field": str, "type": str},
+    "end_reached": _OF_FIELD,
+    "list_hidden": _OF_FIELD,
+    "no_text": _OF_FIELD,
+    "dropped": _OF_FIELD,
+    # of evaluations that are bought
+    "wide": {"ways": int, "lower": float, "upper": float},
+}
+"""The types of the fields of each code."""
+
+_LARGEST: Final = 1e300
+_CODEC: Final = Codec({})
+_FORMS: Final = {code: make_dataclass(code, own.items(), frozen=True) for code, own in CODES.items()}
+_refused = partial(ParameterError, code="LW621")
+
+
+@dataclass(frozen=True, slots=True)
+class Notice(Told):
+    """Say one thing that whoever reads a certificate or a plan should know.
+
+    Parameters
+    ----------
+    code : str
+        One of `CODES`, such as ``rows_invalid``.
+    fields : mapping
+        Its figures and names, such as ``{"share": 0.2}``.
+    table : str
+        Of linked tables: the one that it is about; in no document, which has a part for each.
+
+    Examples
+    --------
+    >>> print(Notice("few_rows", {"rows": 50}, table="people").text[:54])
+    people: there is surely less than one row for 50 rows
+    """
+
+    code: str
+    fields: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    table: str = ""
+
+    def __post_init__(self) -> None:
+        if self.code not in CODES or set(self.fields) != set(CODES[self.code]):
+            raise _refused(f"{self.code[:60]!r} with these fields is no code of a warning; update lapwing")
+        if any(isinstance(each, int | float) and not abs(each) <= _LARGEST for each in self.fields.values()):
+            raise _refused(f"the numbers of the warning {self.code!r} must be finite")
+        object.__setattr__(self, "fields", Frozen(self.fields))
+
+    @property
+    def text(self) -> str:
+        """The same as a sentence, without its full stop."""
+        return str(self._told("text"))
+
+    def __str__(self) -> str:
+        return self.text
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the code and its fields as plain JSON values."""
+        return {"code": self.code, **_CODEC.write(_FORMS[self.code](**self.fields))}
+
+    @classmethod
+    def from_dict(cls, values: object) -> Self:
+        """Read back what `to_dict` wrote; a ParameterError where a code or a field is not known."""
+        code = read_key(values, "code", str)
+        if code not in CODES:
+            raise _refused(f"{code[:60]!r} is no code of a warning; update lapwing")
+        own = {key: each for key, each in dict(values).items() if key != "code"}  # type: ignore[call-overload]
+        return cls(code, asdict(_CODEC.read(_FORMS[code], own)))
