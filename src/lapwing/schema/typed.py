@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from lapwing.errors import LapwingError, SchemaError
-from lapwing.schema.scalars import is_encodable, nearest, quote, repeated, whole_number
+from lapwing.schema.scalars import finite_number, is_encodable, nearest, quote, repeated, whole_number
 
 MAX_BYTES: Final = 64 * 2**20
 """Largest file of a stranger's that is read as a whole."""
@@ -203,6 +203,13 @@ class Typed:
             raise self.wrong(key, f"be a whole number from {least} {'up' if most is None else f'to {most}'}", hint=hint)
         return found
 
+    def number(self, key: str) -> int | float | None:
+        """Return a finite number; None where there is none."""
+        found = finite_number(self(key))
+        if found is None and self(key) is not None:
+            raise self.wrong(key, "be a finite number")
+        return found
+
     def listed(self, key: str, least: int = 0, most: float = math.inf, code: str = "") -> tuple[Any, ...]:
         """Return a list of so many values as a tuple."""
         found = self(key, ())
@@ -227,6 +234,19 @@ class Typed:
         for name in ["" for each in found if not each] or repeated(found):
             raise self.refusal(key, f"must be a list of names, each once, got {quote(name)}{' twice' * bool(name)}")
         return found
+
+    def columns(self, key: str) -> tuple[str, ...]:
+        """Return the columns of a key, which is a name or a list of them."""
+        found = self(key, ())
+        for name in (listed := found if isinstance(found, list | tuple) else (found,)):
+            if not isinstance(name, str):
+                raise self.wrong(key, "hold names of columns", found=name)
+        return tuple(listed)
+
+    def objects(self, key: str) -> "tuple[Typed, ...]":
+        """Return the values of each object of a list."""
+        where = f"{self.where}: {key}"
+        return tuple(replace(self, values=check_object(each, where), where=where) for each in self.listed(key))
 
     def inner(self, key: str, usual: Mapping[str, Any] | None = MappingProxyType({})) -> "Typed":
         """Return the values of the object under a key; without ``usual`` it must be there."""

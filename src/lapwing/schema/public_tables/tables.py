@@ -150,11 +150,8 @@ class PublicTable:
 
 def public_tables_from(value: object) -> tuple[PublicTable, ...]:
     """Return the public tables of a schema in the file format; none where the key is absent or null."""
-    if value is None:
-        return ()
-    if not isinstance(value, list | tuple) or len(value) > MOST_TABLES:
-        raise _refusal(f'"publicTables" must be a list of at most {MOST_TABLES} objects, got {quote(value)}')
-    return tuple(each if isinstance(each, PublicTable) else PublicTable.from_dict(each) for each in value)
+    listed = Typed({"publicTables": value}, "the schema", "LW240").listed("publicTables", most=MOST_TABLES)
+    return tuple(each if isinstance(each, PublicTable) else PublicTable.from_dict(each) for each in listed)
 
 
 def _sd(table: PublicTable) -> float | None:

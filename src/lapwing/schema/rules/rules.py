@@ -14,7 +14,7 @@ from lapwing.schema.conditions import (
     scalar_from,
 )
 from lapwing.schema.scalars import quote, repeated, visible, whole_number
-from lapwing.schema.typed import EXAMPLES, Typed
+from lapwing.schema.typed import Typed
 
 _LONGEST: Final = 240
 _LISTED: Final = 5
@@ -206,13 +206,9 @@ def _refusal(said: str) -> SchemaError:
 
 def rules_from(value: object) -> tuple[Rule, ...]:
     """Return the rules of a schema in the file format; none where the key is absent or null."""
-    if value is None:
-        return ()
-    if not isinstance(value, list | tuple) or len(value) > MOST_RULES:
-        said = f'"rules" must be a list of at most {MOST_RULES} objects, got {quote(value)}'
-        raise _refusal(f"{said}; write for example [{EXAMPLES['rule']}]")
+    listed = Typed({"rules": value}, "the schema", "LW230").listed("rules", most=MOST_RULES)
     return tuple(
-        item if isinstance(item, Rule) else _rule_from(item, f"rule {number}") for number, item in enumerate(value, 1)
+        item if isinstance(item, Rule) else _rule_from(item, f"rule {number}") for number, item in enumerate(listed, 1)
     )
 
 

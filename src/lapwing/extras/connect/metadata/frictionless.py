@@ -71,7 +71,7 @@ def read_frictionless_tables(value: object, name: str) -> ConvertedTables | None
         inner, found, notes = _schema(resource, name)
         dialect, where = _dialect(resource), f"{name}: resource {quote(title)}"
         relations += _relations(inner, title, where)
-        primary = _columns(inner.get("primaryKey"), f"{where}: primaryKey")
+        primary = Typed(inner, where, MISREAD).columns("primaryKey")
         tables.append(
             ForeignTable(
                 name=title,
@@ -207,24 +207,10 @@ def _without_labels(about: Mapping[str, Any]) -> dict[str, Any]:
 
 def _relations(inner: Mapping[str, Any], title: str, where: str) -> Iterator[Relation]:
     """Yield the foreign keys of a resource; one without a resource to point to points to its own."""
-    for each in Typed(inner, where, MISREAD).listed("foreignKeys"):
-        key = check_object(each, f"{where}: a foreign key")
-        to = check_object(key.get("reference"), f"{where}: reference")
-        yield Relation(
-            child=title,
-            columns=_columns(key.get("fields"), f"{where}: fields of a foreign key"),
-            parent=text_or_empty(to.get("resource")) or title,
-            key=_columns(to.get("fields"), f"{where}: fields of a reference"),
-        )
-
-
-def _columns(value: object, where: str) -> tuple[str, ...]:
-    """Return the columns of a key, which is a name or a list of them."""
-    listed: list[object] = [] if value is None else value if isinstance(value, list) else [value]
-    names = tuple(each for each in listed if isinstance(each, str))
-    if len(names) < len(listed):
-        raise refusal(f"{where} must be names of columns, got {quote(value)}")
-    return names
+    for link in Typed(inner, where, MISREAD).objects("foreignKeys"):
+        to = link.inner("reference", None)
+        parent = text_or_empty(to("resource")) or title
+        yield Relation(child=title, columns=link.columns("fields"), parent=parent, key=to.columns("fields"))
 
 
 def _dialect(resource: Mapping[str, Any]) -> Dialect | None:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import chain
 from typing import Any, Final
@@ -22,9 +22,10 @@ from lapwing.extras.connect.metadata.converted import (
 from lapwing.extras.connect.metadata.linked import ConvertedTables, ForeignTable, Relation, linked_tables
 from lapwing.schema.fields import Field, FieldType
 from lapwing.schema.reading import PLAIN
-from lapwing.schema.scalars import finite_number, names_in_short, parse_date, parse_datetime, quote
+from lapwing.schema.scalars import names_in_short, parse_date, parse_datetime, quote
 from lapwing.schema.typed import Typed, check_object
 
+_ENDS: Final = (("minimum", "range_min"), ("maximum", "range_max"))
 _LISTS: Final = ("categorical", "ordinal")
 _RANGE_KEYS: Final = ("range_min", "range_max", "range_values", "range_is_nullable")
 _KEYS: Final = frozenset(
@@ -65,19 +66,18 @@ class Columns:
 
     def field_of(self, column: str) -> Field:
         """Return the field of a column."""
-        where = f"{self.where}: column {quote(column)}"
-        own = Typed.of(self.source[column], where)
-        source, sdtype = own.values, own.text("sdtype", None, code=MISREAD)
-        if not _KEYS.issuperset(source):
+        own = Typed.of(self.source[column], f"{self.where}: column {quote(column)}", MISREAD)
+        sdtype = own.text("sdtype", None)
+        if not _KEYS.issuperset(own.values):
             self.remarks.add("unknown settings were read past", column)
-        if self._is_identifier(column, sdtype, source, where):
+        if self._is_identifier(column, sdtype, own):
             return Field(name=column, type="string", identifier=True)
-        self.is_ranged |= any(source.get(key) is not None for key in _RANGE_KEYS)
+        self.is_ranged |= any(own(key) is not None for key in _RANGE_KEYS)
         required = not own.flag("range_is_nullable", usual=True)
         if sdtype == "boolean":
             return Field(name=column, type="boolean", required=required)
         read = {"numerical": self._number, "datetime": self._moment}.get(sdtype, self._list)
-        return Field(name=column, required=required, **read(column, source, where))
+        return Field(name=column, required=required, **read(column, own))
 
     def all_lacks(self) -> list[Lack]:
         """Return what is missing beside domains."""
@@ -87,13 +87,13 @@ class Columns:
         way_out = f"{writes}: put public ones in their place, or leave them if they are"
         return [Lack("", "whether the ranges and lists in the file are public", way_out), *self.lacks]
 
-    def _is_identifier(self, column: str, sdtype: str, source: Mapping[str, Any], where: str) -> bool:
+    def _is_identifier(self, column: str, sdtype: str, own: Typed) -> bool:
         """Return whether SDV makes up the values of a column instead of learning them; say why it does."""
         if column in self.keys or sdtype == "id":
-            if source.get("regex_format") is not None:
+            if own("regex_format") is not None:
                 self.remarks.add("regex_format has no counterpart, as identifiers become row numbers", column)
             return True
-        if sdtype in ("boolean", "numerical", "datetime", *_LISTS) or not Typed(source, where).flag("pii", usual=True):
+        if sdtype in ("boolean", "numerical", "datetime", *_LISTS) or not own.flag("pii", usual=True):
             return False
         if sdtype == "unknown":
             way_out = 'give it another type and a domain, or leave it the role "identifier" and it is not modelled'
@@ -102,14 +102,10 @@ class Columns:
             self.remarks.add("personal data, which SDV replaces by invented values, are identifiers here", column)
         return True
 
-    def _number(self, column: str, source: Mapping[str, Any], where: str) -> dict[str, Any]:
+    def _number(self, column: str, own: Typed) -> dict[str, Any]:
         """Return type, bounds and resolution of a numerical column."""
-        bounds = {key: source.get(theirs) for key, theirs in (("minimum", "range_min"), ("maximum", "range_max"))}
-        for key, bound in bounds.items():
-            if bound is not None and finite_number(bound) is None:
-                raise refusal(f"{where}: range for the {key} must be a finite number, got {quote(bound)}")
-        own = Typed(source, where, MISREAD)
-        stored, places = own.text("computer_representation"), source.get("decimal_places")
+        bounds = {key: own.number(theirs) for key, theirs in _ENDS}
+        stored, places = own.text("computer_representation"), own("decimal_places")
         if not stored and places is None:
             self.lacks.append(Lack(column, "whether the numbers are whole", 'choose type "integer" or "number"'))
             return {"type": "number", **bounds}
@@ -118,11 +114,11 @@ class Columns:
             return {"type": "integer", **bounds}
         return {"type": "number", "resolution": _step(whole_places, bounds), **bounds}
 
-    def _moment(self, column: str, source: Mapping[str, Any], where: str) -> dict[str, Any]:
+    def _moment(self, column: str, own: Typed) -> dict[str, Any]:
         """Return type and bounds of a datetime column."""
-        form = source.get("datetime_format")
-        if form is not None and (not isinstance(form, str) or len(form) > _LONGEST_FORMAT):
-            raise refusal(f"{where}: datetime_format must be a text of at most {_LONGEST_FORMAT} characters")
+        form = own.text("datetime_format") or None
+        if len(form or "") > _LONGEST_FORMAT:
+            raise own.wrong("datetime_format", f"be a text of at most {_LONGEST_FORMAT} characters")
         kind: FieldType = "date" if form is not None and not _TIME_OF_DAY.search(form) else "datetime"
         form = None if form is None else re.sub("%[-#]", "%", form)  # a day without its 0 is read as one with it
         reading = PLAIN if form in _ISO_FORMATS else reading_of(kind, format=form) if "%" in (form or "") else None
@@ -130,23 +126,22 @@ class Columns:
             wanted = "2010-12-31" if kind == "date" else "2010-12-31T23:00:00"
             self.remarks.add(f"moments must be written as {wanted} in the table, whatever datetime_format is", column)
         found: dict[str, Any] = {"type": kind, "reading": reading or PLAIN}
-        for key, theirs in (("minimum", "range_min"), ("maximum", "range_max")):
-            if source.get(theirs) is not None:
-                found[key] = _iso(source[theirs], form, kind, f"{where}: {theirs}")
+        for key, theirs in _ENDS:
+            if own(theirs) is not None:
+                found[key] = _iso(own(theirs), form, kind, f"{own.where}: {theirs}")
         return found
 
-    def _list(self, column: str, source: Mapping[str, Any], where: str) -> dict[str, Any]:
+    def _list(self, column: str, own: Typed) -> dict[str, Any]:
         """Return type and categories of a column of categories, or of personal data that are no secret."""
-        listed = source.get("order") if source.get("range_values") is None else source.get("range_values")
-        if source.get("order_by") is not None:
+        key = "order" if own("range_values") is None else "range_values"
+        if own("order_by") is not None:
             self.remarks.add("order_by says how categories are ordered and not which there are", column)
-        if listed is None:
+        if own(key) is None:
             return {"type": "string"}
-        if not isinstance(listed, list) or not listed:
-            raise refusal(f"{where}: range_values and order must be lists of at least one value")
+        listed = own.listed(key, least=1)
         sorts = set(map(type, listed))
         if not sorts <= {str, int, float, bool}:
-            raise refusal(f"{where}: range_values and order must hold texts, numbers, true or false, nothing else")
+            raise own.wrong(key, "hold texts, numbers, true or false, nothing else")
         kind: FieldType = "string"
         if sorts <= {int, float}:
             kind = "integer" if sorts == {int} else "number"
@@ -156,7 +151,7 @@ class Columns:
             kind = "boolean"
         # The empty text is a category where it is listed, and stands for a missing cell elsewhere.
         missing = () if "" in listed else ("",)
-        ordered = source["sdtype"] == "ordinal" or source.get("order") is not None
+        ordered = own("sdtype") == "ordinal" or own("order") is not None
         # SDV lists what it detects in the order of the table's rows, which is private where the list is not.
         in_order = sorted(listed) if not ordered and (len(sorts) == 1 or sorts == {int, float}) else listed
         return {"type": kind, "categories": tuple(in_order), "ordered": ordered, "missing_values": missing}
@@ -232,8 +227,8 @@ def read_sdv_tables(value: object, name: str) -> ConvertedTables | None:
         keys = [each.columns for each in relations if each.child == chosen]
         keys += [each.key for each in relations if each.parent == chosen]
         columns, fields = _columns(described, where, keys)
-        primary = _names(described.get("primary_key"), f"{where}: primary_key")
-        index = _names(described.get("sequence_index"), f"{where}: sequence_index")
+        own = Typed(described, where, MISREAD)
+        primary, index = _names(own, "primary_key"), _names(own, "sequence_index")
         tables.append(
             ForeignTable(
                 name=chosen,
@@ -257,9 +252,10 @@ def _columns(
     described: Mapping[str, Any], where: str, links: Sequence[Sequence[str]] = ()
 ) -> tuple[Columns, tuple[Field, ...]]:
     """Return the columns of a table, and their fields; links: keys of it that relationships name."""
-    columns = Columns(check_object(described.get("columns"), f"{where}: columns"), where)
+    own = Typed(described, where, MISREAD)
+    columns = Columns(own.inner("columns", None).values, where)
     for key in ("primary_key", "alternate_keys"):
-        columns.take_keys(key, _names(described.get(key), f"{where}: {key}"))
+        columns.take_keys(key, _names(own, key))
     columns.take_keys("a key of a relationship", links)
     return columns, tuple(columns.field_of(column) for column in columns.source)
 
@@ -284,27 +280,25 @@ def _table(whole: Mapping[str, Any], name: str, wanted: str | None) -> tuple[str
     return chosen, check_object(tables[chosen], where), where
 
 
-def _names(value: object, where: str) -> list[list[str]]:
-    """Return keys, each as a list of columns: a name, a list of names, or in V2 a list of lists."""
-    listed: list[Any] = [] if value is None else value if isinstance(value, list) else [value]
-    keys: list[list[Any]] = [key if isinstance(key, list) else [key] for key in listed]
-    for key in keys:
-        for column in key:
-            if not isinstance(column, str):
-                raise refusal(f"{where} must hold names of columns, got {quote(column)}")
-    is_composite = where.endswith("primary_key") and isinstance(value, list)
-    return [[column for key in keys for column in key]] if is_composite else keys
+def _names(own: Typed, key: str) -> list[tuple[str, ...]]:
+    """Return keys, each as a tuple of columns: a name, a list of names, or in V2 a list of lists."""
+    listed = own(key, ())
+    each = (replace(own, values={key: one}) for one in (listed if isinstance(listed, list | tuple) else [listed]))
+    keys = [one.columns(key) for one in each]
+    is_composite = key == "primary_key" and isinstance(listed, list)
+    return [tuple(chain.from_iterable(keys))] if is_composite else keys
 
 
 def _unit_lacks(whole: Mapping[str, Any], chosen: str, described: Mapping[str, Any], where: str) -> list[Lack]:
     """Return a lack where the file says that rows belong together, which SDV takes for no question of privacy."""
-    sequence = [column for key in _names(described.get("sequence_key"), f"{where}: sequence_key") for column in key]
+    own = Typed(described, where, MISREAD)
+    sequence = list(chain.from_iterable(_names(own, "sequence_key")))
     parents = [f"sequence_key {quote(column)}" for column in sequence]
     as_child = [each for each in _relations(whole, where) if each.child == chosen] if chosen else []
     parents += [f"key {names_in_short(each.columns)} of {quote(each.parent)}" for each in as_child]
     if not parents:
         return []
-    index = chain.from_iterable(_names(described.get("sequence_index"), f"{where}: sequence_index"))
+    index = chain.from_iterable(_names(own, "sequence_index"))
     ordered = "".join(f', and "order": {quote(column)} to keep the order of its rows' for column in index)
     unit = '"privacyUnit": {"field": the column that names a person, "maxRows": 5}'
     return [unit_lack(f"rows share a {', '.join(parents[:10])}", unit + ordered)]
@@ -312,17 +306,19 @@ def _unit_lacks(whole: Mapping[str, Any], chosen: str, described: Mapping[str, A
 
 def _relations(whole: Mapping[str, Any], where: str) -> list[Relation]:
     """Return the relationships between tables."""
-    found = []
-    for each in Typed(whole, where, MISREAD).listed("relationships"):
-        link = check_object(each, f"{where}: a relationship")
-        tables = [link.get(f"{which}_table_name") for which in ("child", "parent")]
-        child, parent = (table if isinstance(table, str) else quote(table) for table in tables)
-        columns, key = (
-            tuple(chain.from_iterable(_names(link.get(which), f"{where}: {which}")))
-            for which in ("child_foreign_key", "parent_primary_key")
+    return [
+        Relation(
+            child=_name(link("child_table_name")),
+            columns=tuple(chain.from_iterable(_names(link, "child_foreign_key"))),
+            parent=_name(link("parent_table_name")),
+            key=tuple(chain.from_iterable(_names(link, "parent_primary_key"))),
         )
-        found.append(Relation(child=child, columns=columns, parent=parent, key=key))
-    return found
+        for link in Typed(whole, where, MISREAD).objects("relationships")
+    ]
+
+
+def _name(table: object) -> str:
+    return table if isinstance(table, str) else quote(table)
 
 
 # -- Metadata before 1.0, where fields have a `type` and say themselves to which key they point, as later ones.
