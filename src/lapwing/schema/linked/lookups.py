@@ -13,7 +13,7 @@ from typing import Any, Final, TypeVar
 
 from lapwing.errors import SchemaError
 from lapwing.schema.linked.coded import told
-from lapwing.schema.linked.tables import Lookup, called, has_name, refusal
+from lapwing.schema.linked.tables import Lookup, called, fields_of, refusal
 from lapwing.schema.named_files import Identity, opened, refuse_private
 from lapwing.schema.scalars import quote, whole_number
 from lapwing.schema.schemas import Schema
@@ -63,10 +63,8 @@ class Beside:
 
 def lookup_from(name: str, source: Mapping[str, Any], beside: Beside | None) -> Lookup:
     """Return a public table, from rows or a file in the schema's folder; blank domains are filled from its rows."""
-    given, fields, key = source["public"], source.get("fields"), source.get("primaryKey")
-    if not isinstance(fields, list | tuple) or not all(map(has_name, fields)):
-        raise refusal(f'{name} needs a list "fields" with one object per column, which has a "name"')
-    if key not in [field["name"] for field in fields]:
+    given, key = source["public"], source.get("primaryKey")
+    if key not in [field["name"] for field in fields_of(name, source)]:
         raise refusal(f'{name}: "primaryKey" must name a column of the public table, got {quote(key)}')
     if beside is not None and isinstance(given, str):
         return _of_file(name, source, beside, given)

@@ -9,7 +9,7 @@ from lapwing.errors import SchemaError
 from lapwing.schema.files import field_to_dict
 from lapwing.schema.linked.coded import GAP, LEFT, NUMBER, PREVIOUS, SECOND, count_field, told
 from lapwing.schema.linked.lookups import LINKS, Beside, lookup_from, with_values
-from lapwing.schema.linked.tables import MOST_ROWS, LinkedTable, Lookup, Order, has_name, refusal
+from lapwing.schema.linked.tables import MOST_ROWS, LinkedTable, Lookup, Order, fields_of, refusal
 from lapwing.schema.rules.rules import Rule, rule_to_dict, rules_from
 from lapwing.schema.scalars import quote, repeated, visible, whole_number
 from lapwing.schema.schemas import Schema
@@ -119,14 +119,8 @@ def _of_two(found: Mapping[str, Any], beside: Beside | None) -> dict[str, Any]:
 def _of_events(found: Mapping[str, Any]) -> dict[str, Any]:
     """Read a schema with ``privacyUnit`` and ``order``: persons, who are their events, and these."""
     unit = Typed.of(found.get("privacyUnit"), "privacyUnit").only(("field", "maxRows"))
-    key, fields = unit("field"), found.get("fields")
-    constant = found.get("constant", [])
-    if not isinstance(fields, list | tuple) or not isinstance(constant, list | tuple):
-        raise refusal(
-            'events need a list "fields", and where there are columns that are one for each person "constant"'
-        )
-    if not all(map(has_name, fields)):
-        raise refusal('each field of the events must be an object with a "name"; give one to each')
+    key, fields = unit("field"), fields_of("the schema of events", found)
+    constant = Typed(found, "the schema of events", "LW250").listed("constant")
     names = [field["name"] for field in fields]
     for name in (key, *constant):
         if name not in names:
@@ -236,10 +230,8 @@ def _table(
     below = [each for each, (above, _, _) in links.items() if above == name]
     counts = [(_count_of(each, private[each]), private[each].get("maxRows")) for each in below]
     own = {key: value for key, value in source.items() if key not in LINKS}
-    if not isinstance(own.get("fields"), list | tuple):
-        raise refusal(f'{name} needs a list "fields" with one object per column, got {quote(own.get("fields"))}')
-    own["fields"] = [_referring(field, public, lookups) for field in own["fields"]]
-    names = [field["name"] for field in own["fields"] if has_name(field)]
+    own["fields"] = [_referring(field, public, lookups) for field in fields_of(name, source)]
+    names = [field["name"] for field in own["fields"]]
     for count in repeated([*names, *(count for count, _ in counts)]):
         raise refusal(
             f"{name}: {quote(count)} is a column already, and the number of rows of a child table would be called so "
@@ -272,8 +264,8 @@ def _count_of(name: str, source: Mapping[str, Any]) -> str:
     return Typed(source, name, "LW250").text("count", name, is_name=True)
 
 
-def _referring(field: Any, public: Mapping[str, str], lookups: Mapping[str, Lookup]) -> Any:  # noqa: ANN401 - JSON
+def _referring(field: Mapping[str, Any], public: Mapping[str, str], lookups: Mapping[str, Lookup]) -> Mapping[str, Any]:
     """Return a field in the file format; one that refers to a public table lists its keys."""
-    if not has_name(field) or field["name"] not in public or field.get("categories") is not None:
+    if field["name"] not in public or field.get("categories") is not None:
         return field
     return with_values(field, lookups[public[field["name"]]].keys)

@@ -27,9 +27,13 @@ def called(name: str) -> str:
     return f"the public table {quote(name)} of the schema"
 
 
-def has_name(field: object) -> bool:
-    """Return whether a field in the file format is an object with a name."""
-    return isinstance(field, Mapping) and isinstance(field.get("name"), str)
+def fields_of(name: str, source: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
+    """Return the fields of a table in the file format, if each has a name."""
+    listed = source.get("fields")
+    each = listed if isinstance(listed, list | tuple) else [None]
+    if all(isinstance(field, Mapping) and isinstance(field.get("name"), str) for field in each):
+        return tuple(each)
+    raise refusal(f'{name} needs a list "fields" with one object per column, which has a "name"')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
