@@ -12,6 +12,8 @@ import pytest
 
 from helpers.good_files import READERS, content_of
 from helpers.hostile import JUNK, places_of, value_at, watched
+from helpers.linked_homes import AGE as YEARS
+from helpers.linked_homes import CLINIC, DAY, KEY, PERSON, ROOMS
 from lapwing.errors import LapwingError
 from lapwing.schema.typed import MAX_BYTES
 
@@ -156,7 +158,17 @@ REFUSED: dict[str, dict[str, tuple[object, ...]]] = {
         "privacyUnit": ("person", {"field": "person"}, {"maxRows": 1}),
         "privacyUnit.field": (1, "nobody"),
         "privacyUnit.maxRows": (0, True, 1.5, "3", 2**31),
-        "dialect": (";", {"header": 1}, {"skipRows": -1}, {"delimiter": ";;"}, {"quoteChar": ""}, {"encoding": "x"}),
+        "dialect": (
+            ";",
+            {"header": 1},
+            {"skipRows": -1},
+            {"delimiter": ";;"},
+            {"quoteChar": ""},
+            {"quoteChar": "\n"},
+            {"delimiter": '"'},
+            {"encoding": "x"},
+            {"encoding": "base64"},
+        ),
         "purchases": ("bought", 3, [3], [None]),
         "purchases.0.fields": ([], [3], "age", ["\ud800"], ["a", "a"]),
         "purchases.0.notion": ("renyi", []),
@@ -212,21 +224,47 @@ REFUSED: dict[str, dict[str, tuple[object, ...]]] = {
         "publicTables.0.cells": ([], 3, ["f"], [["f", 0.5]], [["f", -1]], [["f"]]),
     },
     "linked schema": {
-        "key": (3, None, "town"),
+        "key": (3, None, "town", "rooms"),
         "maxChildren": (0, True, 10_001, None, "4"),
         "count": ("", 3, "rooms"),
         "parent": (None, 3, {}),
+        "parent.privacyUnit": ({"field": "home", "maxRows": 1},),
+        "parent.fields": (
+            [{**KEY, "type": "text"}, ROOMS],
+            [{**KEY, "type": "string"}, ROOMS],
+            [{**KEY, "missingValues": ["", "0"]}, ROOMS],
+        ),
         "child": (None, []),
+        "child.fields": ([KEY], [PERSON, DAY], [KEY, YEARS, ROOMS, {**ROOMS, "name": "parent.rooms"}]),
+        "rules": ([{"never": {"nobody": 1}}],),
     },
     "linked tables": {
         "tables": ([], 3),
+        "tables.homes.primaryKey": (None,),
+        "tables.homes.foreignKeys": ({"home": "people"},),
         "tables.people.maxRows": (0, "2", None),
-        "tables.people.count": ("", 3),
+        "tables.people.count": ("", 3, "rooms"),
         "tables.people.order": (3, {"by": 3}, {"by": "age", "descending": "yes"}, {"by": "age", "gaps": True}),
-        "tables.people.foreignKeys": ({"home": 3}, [1], "homes"),
-        "tables.clinics.public": (3, [["north"]], "clinics.csv"),
+        "tables.people.primaryKey": (None,),
+        "tables.people.foreignKeys": ({"home": 3}, [1], "homes", None, {"home": "houses"}, {"person": "visits"}),
+        "tables.visits.order": ("state", "person", "time"),
+        "tables.visits.foreignKeys": ({"person": "people", "state": "homes"}, {"day": "people"}),
+        "tables.visits.fields": (
+            3,
+            [{"type": "integer"}],
+            [{**PERSON, "type": "string"}, DAY, CLINIC],
+            *([PERSON, DAY, CLINIC, {**DAY, "name": name}] for name in ("previous.day", "row.number", "home")),
+        ),
+        "tables.clinics.public": (3, [["north"]], "clinics.csv", [], [{"clinic": "north", "beds": 1}] * 2),
+        "tables.clinics.primaryKey": ("name",),
     },
-    "events": {"privacyUnit": (None, {"field": "home"}), "constant": ("rooms", ["sex"]), "fields": (3, ["home"])},
+    "events": {
+        "privacyUnit": (None, {"field": "home"}, {"field": "who", "maxRows": 2}),
+        "order": ("size",),
+        "constant": ("rooms", ["sex"]),
+        "fields": (3, ["home"]),
+        "rules": ([{"never": {"previous.rooms": 1}}], [{"never": {"events.age": 1}}]),
+    },
     "policy": {
         "ask": (3, " ", "a\nb"),
         "mechanisms": ("PMM", [3]),
@@ -242,11 +280,27 @@ REFUSED: dict[str, dict[str, tuple[object, ...]]] = {
     "SDV": {
         "tables": ([], 3),
         "tables.patients.columns": ([], 3),
+        "METADATA_SPEC_VERSION": ("V9", 1),
         "tables.patients.columns.patient_id.sdtype": (3, {}, None),
+        "tables.patients.columns.city": (
+            {"sdtype": "numerical", "range_min": "0"},
+            {"sdtype": "numerical", "decimal_places": -1},
+            {"sdtype": "numerical", "decimal_places": 0, "range_min": 2, "range_max": 1},
+            {"sdtype": "numerical", "decimal_places": 2, "range_min": -(10**308), "range_max": 10**308},
+            {"sdtype": "datetime", "range_min": "soon"},
+            {"sdtype": "datetime", "datetime_format": "%Y%Y", "range_min": "20"},
+            {"sdtype": "datetime", "datetime_format": "%Y" * 101},
+            {"sdtype": "categorical", "range_values": []},
+            {"sdtype": "categorical", "range_values": ["a", 1]},
+            {"sdtype": "categorical", "range_values": [None]},
+        ),
+        "tables.patients.primary_key": (3, "b"),
+        "tables.patients.sequence_key": ({}, [3]),
         "relationships": ({}, 3),
     },
     "SmartNoise": {
         "census.public.adult.age": (3, []),
+        "census.public.adult.age.type": ("text", 3),
         "census.public.adult.age.nullable": ("no", 1),
         "census.public.adult.age.lower": ("low", "1e999", 0.5, []),
         "census.public.adult.row_privacy": ("yes",),

@@ -7,7 +7,6 @@ import polars as pl
 import pytest
 
 import lapwing as lw
-from lapwing.errors import SchemaError
 from lapwing.extras.evaluate.internal.schemas import draft_schema
 from lapwing.rows.cells import UNREADABLE, Texts, decimals
 from lapwing.rows.codec import encode
@@ -141,21 +140,6 @@ def test_a_schema_keeps_its_dialect_and_one_without_stays_as_it_was(tmp_path):
     assert schema.field("da").reading == Reading(true_values=("ja",), false_values=("nein",))
     assert "dialect" not in plain_one.to_dict()
     assert schema.as_written_out.to_dict()["fields"] == plain_one.to_dict()["fields"]
-
-
-@pytest.mark.parametrize(
-    ("dialect", "says"),
-    [
-        ({"quoteChar": "\n"}, "quoteChar must be one sign"),
-        ({"delimiter": '"'}, "delimiter must not be the quoteChar"),
-        ({"encoding": "klingon"}, 'encoding must be the name of a text encoding, such as "latin-1", got "klingon"'),
-        ({"encoding": "base64"}, "encoding must be the name of a text encoding"),
-    ],
-)
-def test_a_dialect_that_breaks_a_rule_is_refused_by_name(dialect, says):
-    with pytest.raises(SchemaError) as raised:
-        Schema.from_dict({"fields": FIELDS, "dialect": dialect})
-    assert says in str(raised.value)
 
 
 def test_a_release_of_such_a_file_is_written_plainly_and_can_be_evaluated_and_given_conditions(tmp_path):

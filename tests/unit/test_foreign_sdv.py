@@ -5,7 +5,7 @@ import pytest
 from helpers.foreign_files import FOREIGN, SAMPLE
 from lapwing.errors import SchemaError
 from lapwing.extras.connect.metadata.reading import read_foreign
-from lapwing.extras.connect.metadata.sdv import is_sdv, read_sdv
+from lapwing.extras.connect.metadata.sdv import read_sdv
 
 
 def single(**columns):
@@ -117,35 +117,3 @@ def test_a_list_has_the_type_of_its_values(values, kind, categories):
     field = read(single(x={"sdtype": "categorical", "range_values": values})).schema.field("x")
 
     assert (field.type, field.categories) == (kind, categories)
-
-
-@pytest.mark.parametrize(
-    ("value", "said"),
-    [
-        ({"METADATA_SPEC_VERSION": "V9", "tables": {}}, 'METADATA_SPEC_VERSION "V9" is not known; known are V1, V2'),
-        ({"METADATA_SPEC_VERSION": "V1", "tables": {}}, "describes no table"),
-        (single(), "no field to model"),
-        (single(a={"sdtype": "numerical", "range_min": "0"}), "range_min must be a finite number"),
-        (single(a={"sdtype": "numerical", "decimal_places": -1}), "decimal_places must be a whole number"),
-        (single(a={"sdtype": "numerical", "decimal_places": 0, "range_min": 2, "range_max": 1}), "minimum"),
-        (single(a={"sdtype": "datetime", "range_min": "soon"}), 'range_min "soon" is not of the form null'),
-        (single(a={"sdtype": "datetime", "datetime_format": "%Y%Y", "range_min": "20"}), "is not of the form"),
-        (single(a={"sdtype": "categorical", "range_values": []}), "range_values must be a list of at least 1"),
-        (single(a={"sdtype": "categorical", "range_values": ["a", 1]}), "does not fit type string"),
-        (
-            single(a={"sdtype": "numerical", "decimal_places": 2, "range_min": -(10**308), "range_max": 10**308}),
-            "too far apart",
-        ),
-        ({**single(a={"sdtype": "boolean"}), "primary_key": 3}, "primary_key must hold names of columns"),
-        ({**single(a={"sdtype": "boolean"}), "primary_key": "b"}, 'primary_key names "b", which is no column'),
-        ({**single(a={"sdtype": "boolean"}), "sequence_key": {}}, "sequence_key must hold names of columns"),
-    ],
-    ids=range(14),
-)
-def test_what_is_broken_is_said(value, said):
-    assert is_sdv(value) or value == single() or "columns" in value
-
-    with pytest.raises(SchemaError) as caught:
-        read(value)
-
-    assert said in str(caught.value)

@@ -58,26 +58,6 @@ def test_a_table_is_chosen_by_its_name_with_or_without_schema():
         read_text(TWO_TABLES, "PUMS3")
 
 
-@pytest.mark.parametrize(
-    ("table", "said"),
-    [
-        ({"a": AGE, "b": {"type": "text"}}, 'type "text" is not known'),
-        ({"a": {**AGE, "lower": "low"}}, 'lower must be a finite number, got "low"'),
-        ({"a": {**AGE, "upper": "1e999"}}, "upper must be a finite number"),
-        ({"a": {**AGE, "lower": 0.5}}, "is not a whole number"),
-        ({"a": {**AGE, "private_id": True}}, "no field to model"),
-    ],
-    ids=range(5),
-)
-def test_what_is_broken_is_said(table, said):
-    assert is_smartnoise({"Database": {"public": {"people": table}}})
-
-    with pytest.raises(SchemaError) as caught:
-        read(table)
-
-    assert said in str(caught.value)
-
-
 def test_a_file_of_two_databases_is_refused():
     database = {"public": {"people": {"a": AGE}}}
 

@@ -64,31 +64,6 @@ def test_rules_go_to_the_tables_whose_columns_they_name():
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        ({"key": "town"}, 'parent: the schema: no field is called "town"'),
-        ({"child": {"fields": [PERSON, FLAG]}}, 'child: the schema: no field is called "home"'),
-        ({"parent": {"fields": [{**KEY, "type": "text"}, SIZE]}}, "parent: "),
-        ({"key": "size"}, "must be an identifier"),
-        ({"count": "size"}, "is a column already"),
-        ({"parent": {"fields": [KEY, SIZE], "privacyUnit": {"field": "home", "maxRows": 1}}}, "privacyUnit of its own"),
-        ({"parent": {"fields": [{**KEY, "type": "string"}, SIZE]}}, "the same type and missingValues"),
-        ({"parent": {"fields": [{**KEY, "missingValues": ["", "0"]}, SIZE]}}, "the same type and missingValues"),
-        ({"child": {"fields": [KEY, FLAG, SIZE, {**SIZE, "name": "parent.size"}]}}, "the name stands twice"),
-        ({"child": {"fields": [KEY]}}, "no field to model"),
-        ({"rules": [{"never": {"nobody": 1}}]}, "nobody"),
-    ],
-    ids=range(11),
-)
-def test_what_is_no_linked_schema_is_refused_in_one_sentence(changes, said):
-    with pytest.raises(lw.SchemaError) as refused:
-        lw.LinkedSchema.load(described() | changes)
-
-    assert said in str(refused.value)
-    assert "\n" not in str(refused.value)
-
-
-@pytest.mark.parametrize(
     ("rules", "said"),
     [
         ([{"never": {"size": 99}}], "rule 1 of all tables (never size is 99): "),
@@ -244,66 +219,3 @@ def test_events_are_those_of_persons_who_have_the_constant_columns():
     assert [len(linked.coded[name].rules) for name in linked.names] == [1, 3]
     assert lw.LinkedSchema.load(linked.to_dict()) == linked
     assert lw.LinkedSchema.load(linked.to_dict()).to_dict() == linked.to_dict()
-
-
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        ({"homes": {"foreignKeys": {"home": "pets"}, "maxRows": 1}}, "one private table must be the first"),
-        ({"pets": {"foreignKeys": None, "primaryKey": "home"}}, "got 2 (homes, pets)"),
-        ({"people": {"foreignKeys": {"person": "visits"}}}, "visits, people refer to each other in a circle"),
-        ({"visits": {"foreignKeys": {"person": "people", "home": "homes"}}}, "a row has one parent"),
-        ({"pets": {"foreignKeys": {"home": "houses"}}}, 'is to "houses", which is no table'),
-        ({"people": {"primaryKey": None}}, 'people: other tables refer to it, so it needs a "primaryKey"'),
-        ({"homes": {"primaryKey": None}}, 'homes needs a "primaryKey"'),
-        ({"visits": {"order": "state"}}, "order must name a column of numbers, dates or ordered categories"),
-        ({"visits": {"order": "person"}}, "is an identifier"),
-        ({"visits": {"order": "time"}}, 'no field is called "time"'),
-        ({"pets": {"fields": [KEY, {**FLAG, "name": "previous.flag"}]}}, "called as what is said of the row before"),
-        ({"pets": {"fields": [KEY, {**FLAG, "name": "row.number"}]}}, "called as what is said of the row before"),
-        ({"pets": {"fields": [{**KEY, "type": "string"}, FLAG]}}, "the same type and missingValues"),
-        (
-            {"pets": {"fields": [KEY, {**FLAG, "name": "pets"}], "foreignKeys": {"pets": "homes"}}},
-            "must be an identifier",
-        ),
-        ({"people": {"count": "pets"}}, '"pets" is a column already'),
-        ({"people": {"count": "size"}}, '"size" is a column already'),
-        (
-            {"visits": {"fields": [PERSON, DAY, CLINIC, STATE, {**FLAG, "name": "home"}]}},
-            "is called as the key of homes",
-        ),
-        ({"clinics": {"public": []}}, "needs rows, each with its own clinic"),
-        ({"clinics": {"public": [*CLINICS, *CLINICS]}}, "needs rows, each with its own clinic"),
-        ({"clinics": {"public": [["north"]]}}, "must have 2 cells"),
-        ({"clinics": {"public": "clinics.csv"}}, "of a schema that is a file a CSV file beside it"),
-        ({"clinics": {"primaryKey": "name"}}, '"primaryKey" must name a column of the public table'),
-    ],
-    ids=range(22),
-)
-def test_what_is_no_tree_of_tables_is_refused_in_one_sentence(changes, said):
-    with pytest.raises(lw.SchemaError) as refused:
-        lw.LinkedSchema.load(database(**changes))
-
-    assert said in str(refused.value)
-    assert "\n" not in str(refused.value)
-
-
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        ({"privacyUnit": None}, "privacyUnit"),
-        ({"privacyUnit": {"field": "who", "maxRows": 2}}, '"who" is no field of the events'),
-        ({"privacyUnit": {"field": "person"}}, "maxRows"),
-        ({"constant": ["sex"]}, '"sex" is no field of the events'),
-        ({"order": "size"}, 'no field is called "size"'),
-        ({"rules": [{"never": {"previous.size": 1}}]}, "names a column that no table has beside the others"),
-        ({"rules": [{"never": {"stays.day": 1}}]}, 'names "stays.day"; write "day", without the table'),
-    ],
-    ids=range(7),
-)
-def test_what_are_no_events_is_refused_in_one_sentence(changes, said):
-    with pytest.raises(lw.SchemaError) as refused:
-        lw.LinkedSchema.load({**EVENTS, **changes})
-
-    assert said in str(refused.value)
-    assert "\n" not in str(refused.value)
