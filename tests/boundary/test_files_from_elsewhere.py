@@ -69,7 +69,9 @@ RUNS: dict[str, Callable[[], object]] = {
     "synthesize": lambda: lw.synthesize(TABLES, "s.json", **PAID),
     "synthesize by paths": lambda: lw.synthesize({k: Path(v).absolute() for k, v in TABLES.items()}, "s.json", **PAID),
     "evaluate": lambda: lw.evaluate(TABLES, TABLES, "s.json"),
-    "lapwing link": lambda: lapwing("link", *TABLES.values(), "--schema", "s.json", "--epsilon", 2, "--into", "out"),
+    "lapwing synthesize": lambda: lapwing(
+        "synthesize", *TABLES.values(), "--schema", "s.json", "--epsilon", 2, "--into", "out"
+    ),
     "lapwing schema check": lambda: lapwing("schema", "check", "s.json", *TABLES.values()),
 }
 
@@ -115,7 +117,7 @@ def test_tables_by_folder_database_and_name_are_the_tables_of_the_call(tables, p
         connection.executescript("create table homes (home, rooms); create table people (home, clinic, adult);")
     _save(linked("patients.db" if "patients.db" in tables else "patients.csv"))
 
-    assert "private table itself" in _said(lambda: lapwing("link", *tables, "--schema", "s.json", *_INTO))
+    assert "private table itself" in _said(lambda: lapwing("synthesize", *tables, "--schema", "s.json", *_INTO))
 
 
 _INTO = ("--epsilon", 2, "--mechanism", "independent", "--into", "out")
@@ -126,7 +128,7 @@ def test_public_tables_may_lie_in_the_folder_of_the_private_ones(place):
     Path("codes.csv").write_text("home\n1\n2\n")
     _save(linked("codes.csv", {"name": "home", "type": "integer"}))
 
-    assert lapwing("link", ".", "--schema", "s.json", *_INTO).status == 0
+    assert lapwing("synthesize", ".", "--schema", "s.json", *_INTO).status == 0
 
 
 _CONTENTS = {
@@ -196,10 +198,10 @@ def test_what_is_published_as_it_is_is_named_in_the_plan_before_the_release_and_
     assert line in lw.plan("s.json", epsilon=1, expected_rows={"homes": 9, "people": 9}).text()
     checked = lapwing("schema", "check", "s.json")
     assert line in checked.out
-    refused = lapwing("link", *TABLES.values(), "--schema", "s.json", *_INTO, "--ledger", "none.db")
+    refused = lapwing("synthesize", *TABLES.values(), "--schema", "s.json", *_INTO, "--ledger", "none.db")
     assert refused.status != 0  # nothing was spent
     assert line in refused.err
-    said = lapwing("link", *TABLES.values(), "--schema", "s.json", *_INTO, "--transcript", "t.jsonl")
+    said = lapwing("synthesize", *TABLES.values(), "--schema", "s.json", *_INTO, "--transcript", "t.jsonl")
     assert said.status == 0
     assert line in said.err
     kept = json.loads(Path("out.certificate.json").read_text())

@@ -44,7 +44,7 @@ LINKED = {
     }
 }
 TERMS = {"relation": "add-remove", "privacy_unit": "row"}
-TABLE, RELEASE, LINK = ("t.parquet", "--schema", "s.json"), ("--epsilon", "3"), ("--schema", "l.json")
+TABLE, RELEASE = ("t.parquet", "--schema", "s.json"), ("--epsilon", "3")
 LINES = {
     "start": (),
     "studio": (),
@@ -73,7 +73,6 @@ LINES = {
     "ledger verify": ("--ledger", "b.db", "--hash", EVIL),
     "plan": ("--schema", "s.json", "--expected-rows", "60", *RELEASE),
     "synthesize": (*TABLE, *RELEASE, "-o", "again.csv", "--transcript", "again.jsonl"),
-    "link": ("p.parquet", "c.parquet", *LINK, *RELEASE, "--mechanism", "independent", "--into", "linked"),
     "resume": ("t.jsonl", "t.parquet", "-o", "resumed.csv"),
     "certificate show": ("--details", "o.csv.certificate.json"),
     "certificate sign": ("o.csv.certificate.json", "--key", "none"),
@@ -135,6 +134,15 @@ def test_nothing_of_a_file_reaches_the_terminal_as_a_command(scene, command, mon
 
     assert said.status == 0 or command in REFUSED, said.err
     assert "LW901" not in said.err
+
+
+def test_nothing_of_linked_tables_does(scene, monkeypatch):
+    monkeypatch.chdir(scene)
+    rest = ("--mechanism", "independent", "--into", "linked")
+
+    said = shown("synthesize", "p.parquet", "c.parquet", "--schema", "l.json", *RELEASE, *rest)
+
+    assert said.status == 0, said.err
 
 
 def leaves(tree, path=()):

@@ -103,7 +103,7 @@ def _calls(name: str, path: Path, folder: Path) -> list[Callable[[], object]]:
             lambda: lw.plan(path, epsilon=1, expected_rows={"homes": 60, "people": 60}).text(),
             lambda: lw.evaluate(data, data, path),
             lambda: lapwing("schema", "check", path, *data.values()),
-            lambda: lapwing("link", *given, "--epsilon", 2, "--mechanism", "independent", "--into", out),
+            lambda: lapwing("synthesize", *given, "--epsilon", 2, "--mechanism", "independent", "--into", out),
         ]
     if name == "public table":
         return [

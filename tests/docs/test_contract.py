@@ -37,11 +37,6 @@ CONTRACT = {
         "[--set key=value ...] -o OUT.(parquet|csv) [--model M.lapwing] [--certificate C.json | --no-certificate]",
         True,
     ),
-    "link": (
-        "lapwing link PARENT CHILD --schema L.json --epsilon E [--delta D] [--ledger L --dataset NAME] "
-        "-o PARENTS CHILDREN [--model M]",
-        True,
-    ),
     "resume": ("lapwing resume T ...", True),
     "certificate show": ("certificate show C.json [--details] [--page C.html]", True),
     "certificate sign": ("certificate sign C.json --key KEY", True),
@@ -83,10 +78,8 @@ MORE = {
     "schema learn": "--sql --db --rho --dictionary --quantile --neighbours --ledger --dataset --transcript "
     "--certificate --no-certificate --check --misfits --quiet",
     "plan": "--rho --neighbours --set --public-table --public-source --prior --memory --share",
-    "synthesize": "--sql --db --check --misfits --croissant --details --quiet --public-table --public-source "
-    "--prior --memory --prepared-by --approved-by",
-    "link": "--sql --db --into --rho --share --mechanism --rows --expected-rows --transcript --seed --certificate "
-    "--no-certificate --croissant --check --misfits --quiet --prepared-by --approved-by",
+    "synthesize": "--sql --db --into --share --check --misfits --croissant --details --quiet --public-table "
+    "--public-source --prior --memory --prepared-by --approved-by",
     "resume": "--sql --db -o --into --rows --model --certificate --no-certificate --croissant --seed --details --quiet "
     "--memory --schema --prepared-by --approved-by",
     "answers": "--quiet",
@@ -213,9 +206,7 @@ def test_every_help_text_says_something_on_every_option():
             assert bare == [], command
 
 
-@pytest.mark.parametrize(
-    "command", ["synthesize", "resume", "sample", "anonymize", "link", "report", "evaluate", "demo"]
-)
+@pytest.mark.parametrize("command", ["synthesize", "resume", "sample", "anonymize", "report", "evaluate", "demo"])
 def test_the_help_says_where_an_existing_file_is_replaced(command):
     said = " ".join(lapwing(command, "--help").out.split())
 

@@ -84,7 +84,7 @@ def server(postgres):
 
 
 def link(folder, source, into, *others):
-    return lapwing("link", source, "--schema", folder / "db.json", *BUDGET, "--into", into, *others)
+    return lapwing("synthesize", source, "--schema", folder / "db.json", *BUDGET, "--into", into, *others)
 
 
 def test_tables_of_a_folder_become_a_database_whose_keys_hold(clinic):
@@ -164,7 +164,8 @@ def test_two_tables_that_refer_to_a_public_one_still_go_to_two_files(clinic):
     (clinic / "db.json").write_text(json.dumps(two))
     where = (clinic / "p.csv", clinic / "v.csv.gz")
 
-    said = lapwing("link", clinic / "rows", "--schema", clinic / "db.json", *BUDGET, "-o", *where)
+    outs = ("-o", where[0], "-o", where[1])
+    said = lapwing("synthesize", clinic / "rows", "--schema", clinic / "db.json", *BUDGET, *outs)
 
     assert said.status == 0, said.error
     people, visits = map(pl.read_csv, where)

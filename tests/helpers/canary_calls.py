@@ -221,7 +221,7 @@ def _filled(word, data, folder, schema):
 
 
 RELEASED = ("--schema", "{s}", "-o", "{.}out.csv", "--epsilon", 1)
-BOTH = ("-o", "{.}a.csv", "{.}b.csv", "--epsilon", 1, "--transcript", "{.}l.jsonl", "--model", "{.}m.lapwing")
+BOTH = ("-o", "{.}a.csv", "-o", "{.}b.csv", "--epsilon", 1, "--transcript", "{.}l.jsonl", "--model", "{.}m.lapwing")
 COMPARED = ("--schema", "{s}", "--json", "{.}f.json")
 ORDINARY, OTHERS = "{.}ordinary.csv", "{.}others.csv"
 
@@ -243,8 +243,8 @@ COMMANDS = {
     "lapwing schema learn": command(
         *("schema", "learn", "{}", "--schema", "{.}blank.json", "-o", "{.}d.json", "--epsilon", 1)
     ),
-    "lapwing link PARENT": command("link", "{}", OTHERS, "--schema", "{.}linked.json", *BOTH),
-    "lapwing link CHILD": command("link", OTHERS, "{}", "--schema", "{.}turned.json", *BOTH),
+    "lapwing synthesize PARENT": command("synthesize", "{}", OTHERS, "--schema", "{.}linked.json", *BOTH),
+    "lapwing synthesize CHILD": command("synthesize", OTHERS, "{}", "--schema", "{.}turned.json", *BOTH),
 }
 MISTAKEN = {
     "lapwing synthesize --schema": command("synthesize", ORDINARY, "--schema", "{}", *RELEASED[2:]),

@@ -251,7 +251,7 @@ def commands(draw: st.DrawFn) -> tuple[Command, dict[str, str], dict[str, Any]]:
         Command(("synthesize", "data.parquet", "--schema", "s.json"), tuple(options), (options["-o"],)),
         Command(("synthesize", "data.parquet", "--schema", "e.json"), (*release, *more), (options["-o"],), "home:3"),
         Command(
-            ("link", "homes.parquet", "people.parquet", "--schema", "l.json", "--into", into),
+            ("synthesize", "homes.parquet", "people.parquet", "--schema", "l.json", "--into", into),
             (*release[1:], *more),
             (into,),
             "home:3",

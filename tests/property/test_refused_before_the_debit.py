@@ -81,7 +81,7 @@ def test_a_command_is_refused_for_nothing_or_writes_all_its_files(drawn):
         book = account(privacy_unit=command.unit)
         before = set(folder.rglob("*"))
         paid = ["--epsilon", "1", "--ledger", "b.db"]
-        if command.words[0] in ("synthesize", "link"):
+        if command.words[0] == "synthesize":
             paid += ["--mechanism", "independent"]
 
         said = lapwing(*command.words, *paid, *(word for pair in options.items() for word in pair))

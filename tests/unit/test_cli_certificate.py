@@ -226,8 +226,8 @@ def test_linked_releases_are_checked_alike(tmp_path, monkeypatch):
         table.write_csv(name)
     Path("homes.json").write_text(json.dumps(HOMES))
     what = ("--schema", "homes.json", "--epsilon", "1", "--delta", "1e-6", "--model", "m.lapwing")
-    outs = ("-o", "h.csv", "p.parquet", "--prepared-by", "Ada")
-    assert lapwing("link", "homes.csv", "people.csv", *what, *outs).status == 0
+    outs = ("-o", "h.csv", "-o", "p.parquet", "--prepared-by", "Ada")
+    assert lapwing("synthesize", "homes.csv", "people.csv", *what, *outs).status == 0
     files, certificate = ("h.csv", "p.parquet", "m.lapwing"), "h.csv.certificate.json"
     heights = pl.read_csv("h.csv").height, pl.read_parquet("p.parquet").height
 

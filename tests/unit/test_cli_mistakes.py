@@ -68,7 +68,8 @@ COMMANDS = {
     "query m.lapwing --column income": 'no field is called "income"; choose one of "age", "town", "smokes"',
     "anonymize p.csv --schema s.json --min-group-size 1 -o x.csv": "a whole number from 2 to 2**40, got 1; give one",
     "anonymize p.csv --schema s.json --min-group-size 5 -o x.csv --partition best": "'--partition': 'best' is",
-    "link p.csv p.csv --schema s.json --epsilon 1 -o a.csv b.csv": "the schema describes one table, not linked ones",
+    "synthesize p.csv p.csv --schema s.json --epsilon 1": "the schema is of one table; give one DATA, or one --sql",
+    "link p.csv p.csv --schema s.json --epsilon 1": "no such command 'link'",
     "audit Adaptiv": "did you mean Adaptive?",
 }
 

@@ -26,7 +26,7 @@ NOTHING = "interrupted; nothing was spent"
 COMMANDS = {
     "learn": "schema learn ages.csv --schema draft.json -o learned.json --epsilon 1",
     "evaluate": "evaluate data.csv made.csv --schema schema.json --epsilon 1 -o found.html",
-    "link": "link homes.csv people.csv --schema linked.json --epsilon 1 -o parents.csv children.csv",
+    "linked": "synthesize homes.csv people.csv --schema linked.json --epsilon 1 -o parents.csv -o children.csv",
 }
 
 
@@ -138,7 +138,7 @@ def test_a_second_interrupt_does_not_wait_for_the_ledger(folder, monkeypatch):
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_other_commands_that_spend_say_what_finishes_them(folder, name, monkeypatch):
-    command = [*COMMANDS[name].split(), "--ledger", "homes.db" if name == "link" else "budget.db"]
+    command = [*COMMANDS[name].split(), "--ledger", "homes.db" if name == "linked" else "budget.db"]
     with monkeypatch.context() as patched:
         interrupted_after_an_answer(patched)
         said = lapwing(*command, "--quiet")

@@ -120,14 +120,14 @@ def test_a_plan_of_linked_tables_has_a_part_for_each_and_says_which_number_is_mi
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ("synthesize homes.csv --schema homes.json --epsilon 1 -o r.csv", "`lapwing link` takes them all"),
+        ("synthesize homes.csv --schema homes.json --epsilon 1 -o r.csv", "no folder"),
         (
             "synthesize stays.csv --schema stays.json --epsilon 1 -o r.csv --memory 4GB",
             "events in order take no memory",
         ),
         ("synthesize stays.csv --schema stays.json --epsilon 1 -o r.csv --neighbours replace-one", "no neighbours"),
         ("sample m.lapwing --rows 3 -o r.csv --where day=3", "where may name columns of each who"),
-        ("sample m.lapwing --rows 3 --into r", "go to one place; give -o OUT"),
+        ("sample m.lapwing --rows 3 --into r", "--into is for several tables"),
         ("sample m.lapwing --where-file stays.csv -o r.csv", "for releases of one table"),
         ("plan --schema homes.json --epsilon 1 --expected-rows homes=1 --expected-rows pets=1", "'pets'"),
         ("plan --schema homes.json --epsilon 1 --expected-rows 300", "name the table, one of homes, people"),

@@ -1,4 +1,4 @@
-"""Files of linked tables: saved releases, which strangers may have written, and those of `lapwing link`."""
+"""Files of linked tables: saved releases, which strangers may have written, and those of the command."""
 
 import contextlib
 import json
@@ -91,15 +91,15 @@ def test_a_model_file_whose_parts_do_not_belong_together_is_refused(what, releas
     assert "passwd" not in str(refused.value)
 
 
-def test_link_writes_both_tables_model_and_certificate(tmp_path):
+def test_the_command_writes_both_tables_model_and_certificate(tmp_path):
     parents, children = tables(100)
     parents.write_parquet(tmp_path / "homes.parquet")
     children.write_csv(tmp_path / "people.csv")
     (tmp_path / "L.json").write_text(json.dumps(SCHEMA))
     inputs = [tmp_path / "homes.parquet", tmp_path / "people.csv", "--schema", tmp_path / "L.json"]
-    output = ["-o", tmp_path / "P.parquet", tmp_path / "C.csv", "--model", tmp_path / "M.lapwing"]
+    output = ["-o", tmp_path / "P.parquet", "-o", tmp_path / "C.csv", "--model", tmp_path / "M.lapwing"]
 
-    said = lapwing("link", *inputs, "--epsilon", "9", "--rows", "40", "--seed", "3", *output)
+    said = lapwing("synthesize", *inputs, "--details", "--epsilon", "9", "--rows", "40", "--seed", "3", *output)
 
     drawn, people = pl.read_parquet(tmp_path / "P.parquet"), pl.read_csv(tmp_path / "C.csv")
     told = json.loads((tmp_path / "P.parquet.certificate.json").read_text())
@@ -113,7 +113,7 @@ def test_link_writes_both_tables_model_and_certificate(tmp_path):
     assert drawn.equals(lw.load(tmp_path / "M.lapwing").sample(40, seed=3)[0])
 
 
-def test_link_takes_a_query_for_each_table_and_remembers_the_look_at_both(tmp_path, monkeypatch):
+def test_the_command_takes_a_query_for_each_table_and_remembers_the_look_at_both(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     with contextlib.closing(sqlite3.connect(tmp_path / "homes.db")) as connection, connection:
         for name, table in zip(("homes", "people"), tables(60), strict=True):
@@ -123,8 +123,8 @@ def test_link_takes_a_query_for_each_table_and_remembers_the_look_at_both(tmp_pa
             connection.executemany(f"INSERT INTO {name} VALUES ({marks})", table.rows())
     (tmp_path / "L.json").write_text(json.dumps(SCHEMA))
     given = ["--sql", "select * from homes", "--sql", "select * from people", "--db", f"sqlite:///{tmp_path}/homes.db"]
-    output = ["-o", tmp_path / "P.csv", tmp_path / "C.csv"]
-    link = ["link", *given, "--schema", tmp_path / "L.json", "--epsilon", "9", *output]
+    output = ["-o", tmp_path / "P.csv", "-o", tmp_path / "C.csv"]
+    link = ["synthesize", *given, "--schema", tmp_path / "L.json", "--epsilon", "9", *output]
 
     before, look = lapwing(*link), lapwing("schema", "check", tmp_path / "L.json", *given)
     after = lapwing(*link)
@@ -133,7 +133,7 @@ def test_link_takes_a_query_for_each_table_and_remembers_the_look_at_both(tmp_pa
     assert "L.json --sql QUERY --sql QUERY --db URL` shows which cells fit nothing" in before.err
     assert "Not looked at yet" not in after.err
     assert pl.read_csv(tmp_path / "P.csv").height > 0
-    one = lapwing("link", *given[:2], *given[4:], *link[7:])
+    one = lapwing("synthesize", *given[:2], *given[4:], *link[7:])
     assert "the schema is of 2 tables, parent, child, got 1; give one for each" in one.error
 
 
@@ -143,7 +143,7 @@ def test_a_paid_release_whose_rows_cannot_be_written_says_how_to_go_on(is_record
         table.write_csv(tmp_path / name)
     (tmp_path / "L.json").write_text(json.dumps(SCHEMA))
     monkeypatch.chdir(tmp_path)
-    command = ["link", "homes.csv", "people.csv", "--schema", "L.json", "-o", "p.csv", "c.csv", "--quiet"]
+    command = ["synthesize", "homes.csv", "people.csv", "--schema", "L.json", "-o", "p.csv", "-o", "c.csv", "--quiet"]
     small = ["--rho", "1/9", "--mechanism", "independent"]
     if is_recorded:
         Ledger.create_or_open("b.db").init("d", unit="zcdp", limit=1, relation="add-remove", privacy_unit="home:4")

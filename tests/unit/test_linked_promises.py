@@ -71,7 +71,7 @@ def test_no_file_of_link_takes_the_place_of_its_transcript(tmp_path):
     inputs = [tmp_path / "homes.parquet", tmp_path / "people.csv", "--schema", tmp_path / "L.json", "--epsilon", "9"]
     same = ["--transcript", tmp_path / "t.json", "--certificate", tmp_path / "t.json"]
 
-    said = lapwing("link", *inputs, *same, "-o", tmp_path / "P.csv", tmp_path / "C.csv")
+    said = lapwing("synthesize", *inputs, *same, "-o", tmp_path / "P.csv", "-o", tmp_path / "C.csv")
 
     assert said.status == 1
     assert "t.json" in said.err

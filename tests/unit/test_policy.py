@@ -50,7 +50,7 @@ BOOK = ("--ledger", "budget.db", "--dataset", "adult")
 RELEASE = ("synthesize", "adult.parquet", "--schema", "s.json", "-o", "new.csv", "--mechanism", "independent")
 EVALUATE = ("evaluate", "adult.parquet", "out.csv", "--schema", "s.json")
 LEARN = ("schema", "learn", "adult.parquet", "--schema", "draft.json", "-o", "learned.json")
-LINK = ("link", "parents.csv", "children.csv", "--schema", "homes.json", "-o", "p.csv", "c.csv")
+LINK = ("synthesize", "parents.csv", "children.csv", "--schema", "homes.json", "-o", "p.csv", "-o", "c.csv")
 GROUPS = ("anonymize", "adult.parquet", "--schema", "s.json", "-o", "a.csv", "--min-group-size")
 EACH = ("--mechanism", "independent")
 START = ("y", "1", "0", "1000", "y", "10")
@@ -290,8 +290,8 @@ def test_a_release_that_was_allowed_when_it_began_is_refused_if_another_was_fast
 
 def test_processes_at_once_do_not_pass_the_cap_of_a_year_together(place):
     command = [sys.executable, "-c", "from lapwing.cli.main import run; run()", *RELEASE, "--epsilon", "0.3", *BOOK]
-    outputs = [f"{number}.csv" for number in range(3)]
-    begun = [subprocess.Popen([*command, "-o", output], stderr=subprocess.PIPE) for output in outputs]
+    commands = [[f"{number}.csv" if each == "new.csv" else each for each in command] for number in range(3)]
+    begun = [subprocess.Popen(each, stderr=subprocess.PIPE) for each in commands]
 
     said = [each.communicate()[1] for each in begun]
 

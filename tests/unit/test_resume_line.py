@@ -56,7 +56,7 @@ ODD = "it's a "  # of names: a blank and a quote
 PAID = ["--epsilon", "1", "--ledger", "b.db", "--quiet"]
 COMMANDS = {
     "synthesize": ["synthesize", f"{ODD}d.csv", "--schema", f"{ODD}s.json", "-o", f"{ODD}o.csv", "--rows", "5"],
-    "link": ["link", "homes.csv", "people.csv", "--schema", "l.json", "--into", f"{ODD}out/"],
+    "linked": ["synthesize", "homes.csv", "people.csv", "--schema", "l.json", "--into", f"{ODD}out/"],
     "learn": ["schema", "learn", f"{ODD}d.csv", "--schema", "draft.json", "-o", f"{ODD}learned.json"],
     "evaluate": ["evaluate", f"{ODD}d.csv", "made.csv", "--schema", f"{ODD}s.json", "--json", f"{ODD}found.json"],
 }
@@ -84,7 +84,7 @@ def test_the_line_that_a_run_offers_that_failed_after_its_debit_finishes_it_and_
     command, failure, folder, monkeypatch
 ):
     book = Ledger.create_or_open("b.db")
-    unit = "home:3" if command[0] == "link" else "row"
+    unit = "home:3" if "l.json" in command else "row"
     book.init("d", unit="pure", limit=9, relation="add-remove", privacy_unit=unit)
 
     def fail(*_):

@@ -34,7 +34,7 @@ def plan(
     epsilon: Number | None = None,
     delta: Number | None = None,
     rho: Number | None = None,
-    mechanism: MechanismLike | None = None,
+    mechanism: MechanismLike | Mapping[str, MechanismLike] | None = None,
     neighbours: Relation = "add-remove",
     public_tables: PublicTablesLike | None = None,
     prior: PriorLike = None,

@@ -30,10 +30,7 @@ _EXAMPLES = {
         "synthesize patients.csv --schema patients.schema.json --epsilon 1 --check",
         "synthesize patients.csv --schema patients.schema.json --epsilon 1 --ledger budget.db --dataset patients "
         "--transcript patients.jsonl --model patients.lapwing -o release.csv",
-    ),
-    "link": (
-        "link homes.csv people.csv --schema homes.json --epsilon 1 --model homes.lapwing --into homes.duckdb",
-        "link homes.csv people.csv --schema homes.json --epsilon 1 -o homes.synthetic.csv people.synthetic.csv",
+        "synthesize homes.csv people.csv --schema homes.json --epsilon 1 --model homes.lapwing --into homes.duckdb",
     ),
     "resume": ("resume patients.jsonl patients.csv -o release.csv",),
     "certificate show": ("certificate show release.csv.certificate.json",),

@@ -19,7 +19,6 @@ from typer.core import TyperGroup
 from lapwing.cli.commands.anonymize import anonymize
 from lapwing.cli.commands.explain import explain, mechanisms
 from lapwing.cli.commands.ledger import ledger_app
-from lapwing.cli.commands.linked import link
 from lapwing.cli.commands.resume import resume
 from lapwing.cli.commands.saved import answers, query, sample
 from lapwing.cli.commands.schema_learn import learn
@@ -76,7 +75,7 @@ _PANELS = {
     "Start": (extra("start command"), extra("studio command"), demo, mechanisms, explain),
     "Schemas": (schema_app,),
     "Budget": (ledger_app,),
-    "Release": (plan, synthesize, link, resume),
+    "Release": (plan, synthesize, resume),
     "Use a release": (sample, query, answers, extra("report command"), extra("certificate command")),
     "Internal, never publish": (extra("evaluate command"),),
     "Beside releases": (anonymize, extra("audit command")),

@@ -4,13 +4,16 @@ import os
 import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Annotated, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 from typer.models import ArgumentInfo, OptionInfo
 
 from lapwing.errors import ParameterError
 from lapwing.schema.scalars import quote
+
+if TYPE_CHECKING:
+    from lapwing.schema.linked.database import LinkedSchema
 
 
 def whole(text: str) -> int:
@@ -93,16 +96,24 @@ RowsPlaces = Annotated[
         "is there. Or -: CSV to standard output. Linked tables: one for each, or --into.",
     ),
 ]
-RowsPlaceOrDefault = Annotated[
-    str | None,
+RowsPlacesOrDefault = Annotated[
+    list[str],
     option(
         "-o --output",
         "OUT",
         "Where the rows go: a .parquet or .csv file (also .csv.gz), or a folder OUT/ of Parquet files; replaced if it "
-        "is there. Or -: CSV to standard output. Default: DATA.synthetic.csv or .parquet here, if new.",
+        "is there. Or -: CSV to standard output. Default: DATA.synthetic.csv or .parquet here, if new. Linked tables: "
+        "one for each, or --into.",
     ),
 ]
-Rows = Annotated[int | None, number("--rows", "N", "Rows to write, at least 1. Default: the released (noisy) number.")]
+Into = Annotated[
+    str | None,
+    option("--into", "PLACE", "Where all tables go: a folder, a new .duckdb, .sqlite or .db file, or postgresql://..."),
+]
+Rows = Annotated[
+    int | None,
+    number("--rows", "N", "Rows to write (linked: of the first table), at least 1. Default: the released number."),
+]
 Seed = Annotated[int | None, number("--seed", "K", "Seed of the rows drawn, 0 to 2^128 - 1. The noise has no seed.")]
 ModelOut = Annotated[Path | None, option("--model", "M.lapwing", "Also save the model here, to draw more rows later.")]
 CertificateOut = Annotated[
@@ -146,18 +157,39 @@ def listed(texts: Iterable[str], known: Iterable[str]) -> list[str]:
     return found
 
 
-def one_number(texts: Sequence[str], context: typer.Context) -> int:
-    """Return the one number of rows of one table."""
-    if len(texts) != 1:
-        raise misuse("the schema is of one table; give --expected-rows N once", context, code="LW903")
-    return whole(texts[0])
-
-
 def one_place(output: Sequence[str], into: str | None, context: typer.Context | None = None) -> str:
     """Return where the rows of one table, or of events, go."""
-    if into is not None or len(output) != 1:
+    if into is not None:
+        raise ParameterError("--into is for several tables, and there is one; give -o OUT", code="LW305")
+    if len(output) != 1:
         raise misuse("the rows of one table go to one place; give -o OUT", context, code="LW903")
     return output[0]
+
+
+def by_table(what: str, texts: Sequence[str], names: Sequence[str], *, is_for_all: bool = False) -> dict[str, str]:
+    """Return settings by table, which are given as TABLE=VALUE, or as VALUE for every table where this may be."""
+    found: dict[str, str] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals and not is_for_all:
+            way_out = f"name the table, one of {', '.join(names)}"
+            raise ParameterError(f"{what} must be TABLE=VALUE, got {quote(text)}; {way_out}", code="LW307")
+        found |= {name: value} if equals else dict.fromkeys(names, text)
+    return found
+
+
+def expected_of(texts: Sequence[str], linked: "LinkedSchema | None", context: typer.Context) -> Any:  # noqa: ANN401
+    """Return the expected number of rows of one table, N; of linked ones by table, each as TABLE=N."""
+    if linked is None:
+        if len(texts) != 1:
+            raise misuse("the schema is of one table; give --expected-rows N once", context, code="LW903")
+        return whole(texts[0])
+    if linked.is_events and len(texts) == 1 and "=" not in texts[0]:
+        texts = [f"{linked.given[0]}={texts[0]}"]
+    found = by_table("expected-rows", texts, linked.names)
+    for text in (each for each in found.values() if not each.isdecimal()):
+        raise ParameterError(f"expected rows must be whole, got {quote(text)}; give a public guess", code="LW315")
+    return {name: int(text) for name, text in found.items()}
 
 
 def refuse_existing(output: Path, what: str = "may have been edited") -> None:
@@ -222,17 +254,19 @@ def _that_begin(incomplete: str, names: Iterable[str]) -> list[str]:
 Epsilon = Annotated[str | None, option("--epsilon", "E", "Privacy budget ε, above 0. Alone: pure ε-DP.")]
 Delta = Annotated[str | None, option("--delta", "D", "With --epsilon: (ε, δ)-DP through zCDP, 0 up to below 1.")]
 Rho = Annotated[str | None, option("--rho", "R", "zCDP budget ρ, above 0, instead of --epsilon.")]
-MechanismName = Annotated[
-    str | None,
+Mechanisms = Annotated[
+    list[str],
     option(
         "--mechanism",
-        "M",
+        "[TABLE=]M",
         "See `lapwing mechanisms`. Default: chosen from the schema alone.",
         autocompletion=mechanism_names,
     ),
 ]
-_EXPECTED_ROWS = number("--expected-rows", "N", "Your public guess of the number of rows, made without the data.")
-ExpectedRows = Annotated[int | None, _EXPECTED_ROWS]
+Shares = Annotated[list[str], option("--share", "TABLE=P", "A linked table's part of the budget; they sum to 1.")]
+ExpectedRows = Annotated[
+    int | None, number("--expected-rows", "N", "Your public guess of the number of rows, made without the data.")
+]
 ExpectedRowsOfEach = Annotated[
     list[str],
     option(

@@ -4,24 +4,31 @@ import contextlib
 import os
 import shlex
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar, cast
 
+from lapwing.cli import options
 from lapwing.cli.console import Say, interruptible, shown_progress, way_out
-from lapwing.cli.tables import words_of
-from lapwing.errors import DataError, LapwingError
+from lapwing.cli.tables import default_rows, words_of
+from lapwing.errors import DataError, LapwingError, ParameterError
 from lapwing.kernel.room.begun import Finish, finished_by
 from lapwing.on_demand import extra
-from lapwing.release.files import STANDARD_OUTPUT, Targets, write_files
+from lapwing.release.files import Targets, certificate_target, read_targets, write_files
+from lapwing.release.linked.files import write_linked
+from lapwing.release.linked.targets import LinkedTargets, events_targets, linked_targets
 from lapwing.rows.out.outputs import is_part, whole_files
 from lapwing.schema.scalars import checked_rows
 
 if TYPE_CHECKING:
+    import typer
+
     from lapwing.cli.tables import Table
     from lapwing.model.certificate.certificate import Certificate
     from lapwing.model.linked_files import LinkedCertificate
-    from lapwing.release.linked.targets import LinkedTargets
+    from lapwing.release.linked.release import LinkedRelease
     from lapwing.release.release import Release
+    from lapwing.schema.linked.database import LinkedSchema
 
 
 T = TypeVar("T")
@@ -94,15 +101,64 @@ def produce(
     raise DataError(said, code=failure.code)
 
 
+def read_places(
+    linked: "LinkedSchema | None",
+    output: Sequence[str],
+    into: str | None,
+    tables: "Mapping[str, Table]",
+    context: "typer.Context",
+    *,
+    model: Path | None,
+    certificate: Path | None,
+    no_certificate: bool,
+    croissant: Path | None,
+    people: tuple[str | None, str | None],
+) -> "Targets | LinkedTargets":
+    """Return the files that the options name; people: who prepared and who approved the release.
+
+    tables: the private ones; a folder gets files of text where they are files of text by their names.
+    """
+    if linked is None or linked.is_events:
+        place = options.one_place(output, into, context)
+        targets = read_targets(
+            place, model, certificate, no_certificate=no_certificate, croissant=croissant, people=people
+        )
+        return targets if linked is None else events_targets(linked, targets)
+    is_text = all(default_rows(table).endswith(".csv") for table in tables.values())
+    prepared_by, approved_by = (who or "" for who in people)
+    found = linked_targets(
+        linked,
+        output,
+        into,
+        "csv" if is_text else "parquet",
+        model=model,
+        croissant=croissant,
+        prepared_by=prepared_by,
+        approved_by=approved_by,
+    )
+    beside = found.beside
+    if beside is None and certificate is None and not no_certificate:
+        raise ParameterError(
+            "a certificate stands beside the rows, and a database server has no such place; name it "
+            "with --certificate C.json, or give --no-certificate",
+            code="LW316",
+        )
+    if beside is not None:
+        certificate = certificate_target(beside, certificate, no_certificate=no_certificate)
+    found = replace(found, certificate=None if no_certificate else certificate)
+    found.check_croissant()
+    return found
+
+
 def produce_release(
     make: Callable[[], "Release"],
-    targets: Targets,
+    targets: "Targets | LinkedTargets",
     inputs: Sequence[Path | None],
     *,
     rows: int | None,
-    seed: int | None,
     finish: Finish,
     quiet: bool,
+    seed: int | None = None,
 ) -> "Release":
     """Make a release and write its files."""
     check_drawn(rows, seed)
@@ -112,9 +168,21 @@ def produce_release(
             return make()
 
     def write(release: "Release", place: Mapping[Path, Path]) -> None:
-        write_files(release, targets, place, rows=rows, seed=seed, quiet=quiet)
+        if isinstance(targets, Targets):
+            write_files(release, targets, place, rows=rows, seed=seed, quiet=quiet)
+        else:
+            write_linked(cast("LinkedRelease", release), targets, place, rows=rows, seed=seed)
 
-    return produce(make_named, write, targets.in_order, inputs, finish=finish, quiet=quiet, folders=targets.folders)
+    return produce(
+        make_named,
+        write,
+        targets.in_order,
+        inputs,
+        finish=finish,
+        quiet=quiet,
+        folders=targets.folders,
+        replaces=targets.replaces,
+    )
 
 
 def resuming(
@@ -146,7 +214,12 @@ def say_paid(paid: "Certificate | LinkedCertificate", say: Say, *, details: bool
 
 
 def summarize(
-    release: "Release", targets: Targets, say: Say, *, details: bool, ledger: str | os.PathLike[str] | None = None
+    release: "Release",
+    targets: "Targets | LinkedTargets",
+    say: Say,
+    *,
+    details: bool,
+    ledger: str | os.PathLike[str] | None = None,
 ) -> None:
     """Say what is protected, what was spent, where that is recorded, and where the files are; warnings in any case.
 
@@ -160,15 +233,8 @@ def summarize(
         with contextlib.suppress(LapwingError):  # the release is done, and `lapwing ledger show` says it too
             for line in by_population(Ledger.open(ledger), [release.certificate.ledger.dataset]):
                 say(line)
-    if targets.croissant is not None:
+    if isinstance(targets, Targets) and targets.croissant is not None:
         say(_ASKED_FOR)
-    rows = None if targets.rows == STANDARD_OUTPUT else f"{targets.rows}{os.sep if targets.has_folder else ''}"
-    named = {
-        "rows": rows,
-        "model": targets.model,
-        "Croissant": targets.croissant,
-        "certificate": targets.certificate,
-    }
-    files = [f"{what}: {file}" for what, file in named.items() if file is not None]
+    files = [f"{what}: {file}" for what, file in targets.named]
     if files:
         say(", ".join(files))

@@ -10,6 +10,7 @@ from lapwing.cli.options import argument, misuse, option
 
 if TYPE_CHECKING:
     from lapwing.rows.elsewhere import Query
+    from lapwing.schema.linked.database import LinkedSchema
 
     Table = Query | str
     """What the calls of Python take: an address or path, as text."""
@@ -23,9 +24,18 @@ Data = Annotated[
         is_optional=True,
     ),
 ]
+Tables = Annotated[
+    list[str] | None,
+    argument(
+        "DATA",
+        "The private table: a Parquet or CSV file, a folder of them, or s3://BUCKET/rows.parquet. Linked tables: one "
+        "for each in the schema's order, or as NAME=DATA; or one folder or database of them all.",
+        is_optional=True,
+    ),
+]
 Sql = Annotated[str | None, option("--sql", "QUERY", "Instead of DATA: a query of --db.")]
 Sqls = Annotated[
-    list[str], option("--sql", "QUERY", "Instead of PARENT and CHILD: a query of --db for each, in this order.")
+    list[str], option("--sql", "QUERY", "Instead of DATA: a query of --db; of linked tables one for each, in order.")
 ]
 Database = Annotated[
     str | None,
@@ -40,6 +50,53 @@ def given_table(data: str | None, sql: str | None, db: str | None, context: type
         raise misuse("missing argument 'DATA', or --sql and --db", context, code="LW903")
     hold_private(context, found)
     return found
+
+
+def linked_schema(
+    schema: Path, given: Sequence[str], sql: Sequence[str], db: str | None, context: typer.Context
+) -> "LinkedSchema | None":
+    """Return a schema of linked tables, none of whose public tables is a file of the private ones; None of one table.
+
+    given, sql, db: the private tables, which are held for private.
+    """
+    from lapwing.rows.elsewhere import Query  # noqa: PLC0415
+    from lapwing.rows.files import KNOWN  # noqa: PLC0415
+    from lapwing.schema.linked.database import LinkedSchema, is_linked  # noqa: PLC0415
+    from lapwing.schema.linked.reading import private_names  # noqa: PLC0415
+
+    if not is_linked(schema):
+        return None
+    places = [part for text in given for part in (text, text.partition("=")[2]) if part]
+    if len(places) == 1 and Path(places[0]).is_dir():  # where public tables may lie beside the private ones
+        tables = {f"{name}{ending}" for name in private_names(schema) for ending in ("", *KNOWN)}  # as `tables_from`
+        places = [str(each) for each in Path(places[0]).iterdir() if each.name in tables]
+    hold_private(context, places, [] if db is None else [Query(each, db) for each in sql])
+    return LinkedSchema.load(schema)
+
+
+def private_tables(
+    given: Sequence[str], sql: Sequence[str], db: str | None, linked: "LinkedSchema | None", context: typer.Context
+) -> "dict[str, Table]":
+    """Return the private tables by name, in the schema's order; one table, without a schema of several, under ``""``.
+
+    given: one for each in the schema's order, or as NAME=DATA; or one folder or database of them all.
+    """
+    if linked is None:
+        if len(given) > 1 or len(sql) > 1:
+            raise misuse("the schema is of one table; give one DATA, or one --sql", context, code="LW903")
+        return {"": given_table(next(iter(given), None), next(iter(sql), None), db, context)}
+    named = dict(text.split("=", 1) for text in given if text.partition("=")[0] in linked.given)
+    if len(given) == 1 < len(linked.given) and not named and not sql:
+        from lapwing.rows.elsewhere import tables_from  # noqa: PLC0415
+
+        return tables_from(given[0], {name: linked.as_written(name).names for name in linked.given})
+    tables = optional_tables(tuple(named.values()) if len(named) == len(given) else given, sql, db, context)
+    names = tuple(named) if named else linked.given
+    if len(tables) != len(linked.given) or set(names) != set(linked.given):
+        said = f"the schema is of {len(linked.given)} tables, {', '.join(linked.given)}, got {len(tables)}"
+        raise misuse(f"{said}; give one for each, or as many --sql and one --db", context, code="LW903")
+    found = dict(zip(names, tables, strict=True))
+    return {name: found[name] for name in linked.given}
 
 
 def hold_private(context: typer.Context, *tables: object) -> None:

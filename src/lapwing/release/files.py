@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from lapwing.atomic import writing
 from lapwing.errors import ParameterError, visible
 from lapwing.on_demand import extra
-from lapwing.rows.out.outputs import has_row_name, is_folder_name, rows_format
+from lapwing.rows.out.outputs import has_row_name, is_folder_name, is_part, rows_format
 
 if TYPE_CHECKING:
     import polars as pl
@@ -50,6 +50,20 @@ class Targets:
     def folders(self) -> list[Path]:
         """Those of them that are folders."""
         return [self.rows] if self.has_folder else []
+
+    def replaces(self, file: Path) -> bool:
+        """Return whether a file of an earlier folder may be replaced."""
+        return is_part(file)
+
+    @property
+    def named(self) -> list[tuple[str, object]]:
+        """What each file is, for who asked for them."""
+        rows = f"{self.rows}{os.sep if self.has_folder else ''}"
+        found = [("model", self.model), ("Croissant", self.croissant), ("certificate", self.certificate)]
+        return [
+            *([] if self.rows == STANDARD_OUTPUT else [("rows", rows)]),
+            *((what, path) for what, path in found if path is not None),
+        ]
 
     @property
     def options(self) -> list[str]:

@@ -80,7 +80,7 @@ def table_from(value: object) -> Typed:
     """Return the whole schema in the file format, of known keys alone."""
     table = check_object(value, "the schema")
     if "fields" not in table and not _OF_LINKED.isdisjoint(table):
-        way_out = "`lapwing link`, lapwing.synthesize and `lapwing schema check` take it"
+        way_out = "lapwing.synthesize, its command and `lapwing schema check` take it"
         raise SchemaError(f"the schema describes linked tables, not one; {way_out}", code="LW252")
     return Typed(table, "the schema").only(TABLE_KEYS, passed=DESCRIBING)
 

@@ -10,12 +10,11 @@ import typer
 
 from lapwing.cli import options
 from lapwing.cli.console import Say, is_quiet, speaker
-from lapwing.cli.linking import Into, linked_targets
 from lapwing.cli.options import flag, option, whole
 from lapwing.cli.outputs import check_drawn
 from lapwing.errors import DataError, ParameterError
 from lapwing.release.files import STANDARD_OUTPUT, Targets, rows_place, write_release_rows
-from lapwing.release.linked.targets import events_targets
+from lapwing.release.linked.targets import events_targets, linked_targets
 from lapwing.rows.out.outputs import whole_files
 from lapwing.schema.scalars import aligned, quote
 
@@ -70,7 +69,7 @@ def sample(
     context: typer.Context,
     model: options.Model,
     output: options.RowsPlaces = [],  # noqa: B006 - typer reads the default and passes a new list
-    into: Into = None,
+    into: options.Into = None,
     rows: Annotated[
         int | None,
         option("--rows", "N", "Rows to draw (linked: of the first table), at least 1; left out with --where-file."),
@@ -145,7 +144,7 @@ def _linked_sample(
         target, has_folder = rows_place(options.one_place(output, into))
         targets = events_targets(linked, Targets(rows=target, model=None, certificate=None, has_folder=has_folder))
     else:
-        targets = linked_targets(linked, output, (into, False))
+        targets = linked_targets(linked, output, into)
     names = (text.partition("=") for text in where)
     texts = [f"{linked.first_column(name)}{equals}{value}" for name, equals, value in names]
     from lapwing.schema.conditions import read_conditions  # noqa: PLC0415 - it imports NumPy

@@ -1,7 +1,7 @@
 """`lapwing synthesize`, its plan and the demonstration of it."""
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -11,27 +11,25 @@ import typer
 from lapwing.cli import options
 from lapwing.cli.commands.saved import query_text
 from lapwing.cli.console import Say, echo, is_quiet, speaker
-from lapwing.cli.linking import Shares, by_table, expected_by_table, produce_linked, say_linked
 from lapwing.cli.looking import recommendation, said_in_time
 from lapwing.cli.options import option
-from lapwing.cli.outputs import produce_release, resuming, summarize
-from lapwing.cli.tables import Data, Database, Sql, default_rows, file_of, given_table
+from lapwing.cli.outputs import produce_release, read_places, resuming, summarize
+from lapwing.cli.tables import Database, Sqls, Tables, default_rows, file_of, linked_schema, private_tables
 from lapwing.errors import DataError, LapwingError, ParameterError
 from lapwing.kernel.budget.budget import requested_budget
 from lapwing.on_demand import extra
-from lapwing.release.files import Targets, read_targets
-from lapwing.release.linked.targets import events_targets
+from lapwing.release.files import read_targets
 from lapwing.rows.out.outputs import whole_files
 from lapwing.schema.scalars import aligned, nearest
 
 if TYPE_CHECKING:
     from lapwing.cli.tables import Table
+    from lapwing.kernel.terms import Relation
     from lapwing.mechanisms.shared.registration import Mechanism
     from lapwing.model.certificate.certificate import Certificate
-    from lapwing.release.linked.release import LinkedRelease
     from lapwing.release.release import Release
     from lapwing.schema.linked.database import LinkedSchema
-    from lapwing.schema.schemas import Schema
+    from lapwing.schema.public_tables.tables import PublicTable
 
 
 _WORTH_SAYING = 0.95
@@ -39,23 +37,25 @@ _WORTH_SAYING = 0.95
 
 def synthesize(
     context: typer.Context,
-    data: Data,
+    data: Tables,
     schema: options.SchemaFile,
-    output: options.RowsPlaceOrDefault = None,
-    sql: Sql = None,
+    output: options.RowsPlacesOrDefault = [],  # noqa: B006 - typer reads the default and passes a new list
+    into: options.Into = None,
+    sql: Sqls = [],  # noqa: B006 - likewise
     db: Database = None,
     epsilon: options.Epsilon = None,
     delta: options.Delta = None,
     rho: options.Rho = None,
-    mechanism: options.MechanismName = None,
+    share: options.Shares = [],  # noqa: B006 - likewise
+    mechanism: options.Mechanisms = [],  # noqa: B006 - likewise
     rows: options.Rows = None,
-    expected_rows: options.ExpectedRows = None,
+    expected_rows: options.ExpectedRowsOfEach = [],  # noqa: B006 - likewise
     neighbours: options.Neighbours = "add-remove",
     ledger: options.LedgerFile = None,
     dataset: options.Dataset = None,
     transcript: options.TranscriptFile = None,
     seed: options.Seed = None,
-    settings: options.MechanismSettings = [],  # noqa: B006 - typer reads the default and passes a new list
+    settings: options.MechanismSettings = [],  # noqa: B006 - likewise
     public_table: options.PublicTableFiles = [],  # noqa: B006 - likewise
     public_source: options.PublicSource = None,
     prior: options.PriorFiles = [],  # noqa: B006 - likewise
@@ -71,69 +71,60 @@ def synthesize(
     details: options.Details = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Turn a private table into synthetic rows."""
+    """Turn a private table, or linked ones, into synthetic rows."""
     options.check_budget(epsilon, rho, context)
-    table = given_table(data, sql, db, context)
     say, silent = speaker(context, quiet), is_quiet(context, quiet)
-    place = _new_place(table) if output is None else output
-    asked: dict[str, Any] = {
-        "epsilon": epsilon,
-        "delta": delta,
-        "rho": rho,
-        "neighbours": neighbours,
-        "expected_rows": expected_rows,
-        "ledger": ledger,
-        "dataset": dataset,
-        "transcript": transcript,
-        "seed": seed,
-        "prior": prior or None,
-        "memory": memory,
-    }
-    inputs = [file_of(table), schema, options.file_of_ledger(ledger), transcript, *public_table, *prior]
-    targets = read_targets(
-        place,
-        model,
-        certificate,
+    linked = linked_schema(schema, data or [], sql, db, context)
+    tables = private_tables(data or [], sql, db, linked, context)
+    private = list(tables.values())
+    is_one = linked is None or linked.is_events
+    targets = read_places(
+        linked,
+        [_new_place(private[0])] if is_one and not output and into is None else output,
+        into,
+        tables,
+        context,
+        model=model,
+        certificate=certificate,
         no_certificate=no_certificate,
         croissant=croissant,
         people=(prepared_by, approved_by),
     )
 
-    from lapwing.schema.linked.database import is_linked  # noqa: PLC0415
-
-    if is_linked(schema):
-        linked = _events_of(schema)
-        asked |= {
-            "mechanism": _mechanism_if_asked(mechanism, settings),
-            "public_tables": public_table or None,
-        }
-        hint = recommendation([table], linked, schema, check=check, misfits=misfits)
-        with said_in_time(hint, say):
-            _release_events(table, linked, targets, asked, inputs, rows=rows, say=say, quiet=silent, details=details)
-        return
-
     from lapwing.api.synthesize import synthesize as release_of  # noqa: PLC0415
-    from lapwing.release.runs.public_tables import read_public_tables  # noqa: PLC0415
     from lapwing.release.runs.settings import usable_schema  # noqa: PLC0415
 
-    checked = usable_schema(schema)
-    asked |= {
-        "mechanism": mechanism_with(mechanism, settings),
-        "public_tables": [each for path in public_table for each in read_public_tables(path, public_source)],
-        "misfits": misfits,
+    checked = usable_schema(schema) if linked is None else linked
+    asked: dict[str, Any] = {
+        "epsilon": epsilon,
+        "delta": delta,
+        "rho": rho,
+        "mechanism": _mechanisms(mechanism, settings, linked, context),
+        "neighbours": neighbours,
+        "expected_rows": options.expected_of(expected_rows, linked, context) if expected_rows else None,
+        "ledger": ledger,
+        "dataset": dataset,
+        "transcript": transcript,
+        "seed": seed,
+        "public_tables": _public_tables(public_table, public_source),
+        "prior": prior or None,
+        "memory": memory,
+        "shares": _shares(share, linked),
     }
-    with said_in_time(recommendation([table], checked, schema, check=check, misfits=misfits), say):
+    if linked is None or not check:  # of linked tables only the look takes another share
+        asked["misfits"] = misfits
+    given: Any = private[0] if linked is None else tables
+    with said_in_time(recommendation(private, checked, schema, check=check, misfits=misfits), say):
         release = produce_release(
-            lambda: release_of(table, checked, **asked),
+            lambda: release_of(given, checked, **asked),
             targets,
-            inputs,
+            [*map(file_of, private), schema, options.file_of_ledger(ledger), transcript, *public_table, *prior],
             rows=rows,
-            seed=None,
-            finish=resuming([table], targets, schema, rows=rows, memory=memory),
+            finish=resuming(private, targets, schema, rows=rows, memory=memory),
             quiet=silent,
         )
     summarize(release, targets, say, details=details, ledger=ledger)
-    if details and epsilon is not None and delta is None:
+    if details and epsilon is not None and delta is None and linked is None:
         _say_what_delta_gains(say, release.certificate, epsilon)
 
 
@@ -144,48 +135,35 @@ def _new_place(table: "Table") -> str:
     return place
 
 
-def _events_of(schema: Path) -> "LinkedSchema":
-    """Return the schema of events; one of several tables is refused."""
-    from lapwing.schema.linked.database import LinkedSchema  # noqa: PLC0415
-
-    linked = LinkedSchema.load(schema)
-    if linked.is_events:
-        return linked
-    raise ParameterError(
-        f"{schema} describes linked tables, {', '.join(linked.given)}; `lapwing link` takes them all", code="LW252"
-    )
+def _shares(texts: Sequence[str], linked: "LinkedSchema | None") -> Any:  # noqa: ANN401 - what one table does not take
+    """Return each table's part of the budget, if it is given."""
+    return (texts if linked is None else options.by_table("share", texts, linked.names)) or None
 
 
-def _mechanism_if_asked(name: str | None, settings: Sequence[str]) -> "Mechanism | None":
-    """Return the mechanism, if one is asked for."""
-    return None if name is None and not settings else mechanism_with(name, settings)
+def _public_tables(files: Sequence[Path], source: str | None) -> "list[PublicTable] | None":
+    """Return the public tables of files, if there are any."""
+    from lapwing.release.runs.public_tables import read_public_tables  # noqa: PLC0415
+
+    return [each for path in files for each in read_public_tables(path, source)] or None
 
 
-def _release_events(
-    table: "Table",
-    linked: "LinkedSchema",
-    targets: Targets,
-    asked: Mapping[str, Any],
-    inputs: Sequence[Path | None],
-    *,
-    rows: int | None,
-    say: Say,
-    quiet: bool,
-    details: bool,
-) -> None:
-    """Release events of persons, and write what one table has."""
-    from lapwing.api.synthesize import synthesize as release_of  # noqa: PLC0415
-
-    events = events_targets(linked, targets)
-    release = produce_linked(
-        lambda: cast("LinkedRelease", release_of(table, linked, **asked)),
-        events,
-        inputs,
-        rows=rows,
-        finish=resuming([table], targets, rows=rows),
-        quiet=quiet,
-    )
-    say_linked(release, events, say, details=details)
+def _mechanisms(
+    names: Sequence[str], settings: Sequence[str], linked: "LinkedSchema | None", context: typer.Context
+) -> "Mechanism | dict[str, Mechanism] | None":
+    """Return the mechanism that is asked for, of linked tables also by table; None where none is."""
+    if not names and not settings:
+        return None
+    if linked is None and len(names) > 1:
+        raise options.misuse("the schema is of one table; give --mechanism M once", context, code="LW903")
+    if linked is None or (len(names) <= 1 and not any("=" in name for name in names)):
+        return mechanism_with(next(iter(names), None), settings)
+    if settings:
+        raise ParameterError(
+            "--set is of one mechanism, and --mechanism names several; give --mechanism M once, for all tables",
+            code="LW305",
+        )
+    named = options.by_table("mechanism", names, linked.names, is_for_all=True)
+    return {table: mechanism_with(name, ()) for table, name in named.items()}
 
 
 def mechanism_with(name: str | None, settings: Sequence[str]) -> "Mechanism":
@@ -256,41 +234,34 @@ def plan(
     epsilon: options.Epsilon = None,
     delta: options.Delta = None,
     rho: options.Rho = None,
-    mechanism: options.MechanismName = None,
+    mechanism: options.Mechanisms = [],  # noqa: B006 - typer reads the default and passes a new list
     neighbours: options.Neighbours = "add-remove",
-    settings: options.MechanismSettings = [],  # noqa: B006 - typer reads the default and passes a new list
+    settings: options.MechanismSettings = [],  # noqa: B006 - likewise
     public_table: options.PublicTableFiles = [],  # noqa: B006 - likewise
     public_source: options.PublicSource = None,
     prior: options.PriorFiles = [],  # noqa: B006 - likewise
     memory: options.MemoryLimit = None,
-    share: Shares = [],  # noqa: B006 - likewise
+    share: options.Shares = [],  # noqa: B006 - likewise
 ) -> None:
     """Show cost, expected error, time and memory before any row is read."""
     options.check_budget(epsilon, rho, context)
 
     from lapwing.api.plan import plan as plan_of  # noqa: PLC0415
-    from lapwing.release.runs.public_tables import read_public_tables  # noqa: PLC0415
     from lapwing.release.runs.settings import usable_schema  # noqa: PLC0415
-    from lapwing.schema.linked.database import LinkedSchema, is_linked  # noqa: PLC0415
 
-    asked: dict[str, Any] = {"neighbours": neighbours, "prior": prior or None, "memory": memory}
-    checked: Schema | LinkedSchema
-    if is_linked(schema):
-        checked = LinkedSchema.load(schema)
-        asked["expected_rows"] = expected_by_table(expected_rows, checked.names)
-        asked["shares"] = by_table("share", share, checked.names) or None
-    else:
-        checked = usable_schema(schema)
-        asked["expected_rows"] = options.one_number(expected_rows, context)
-    tables = [each for path in public_table for each in read_public_tables(path, public_source)]
+    linked = linked_schema(schema, [], [], None, context)
     planned = plan_of(
-        checked,
+        usable_schema(schema) if linked is None else linked,
         epsilon=epsilon,
         delta=delta,
         rho=rho,
-        mechanism=_mechanism_if_asked(mechanism, settings),
-        public_tables=tables or None,
-        **asked,
+        mechanism=_mechanisms(mechanism, settings, linked, context),
+        neighbours=cast("Relation", neighbours),
+        expected_rows=options.expected_of(expected_rows, linked, context),
+        public_tables=_public_tables(public_table, public_source),
+        prior=prior or None,
+        memory=memory,
+        shares=_shares(share, linked),
     )
     print(planned.text(), end="")
 
@@ -321,7 +292,6 @@ def demo(
         targets,
         [data, schema],
         rows=None,
-        seed=None,
         finish=lambda *_: "`lapwing demo`",
         quiet=is_quiet(context, quiet),
     )

@@ -1,7 +1,7 @@
 """Where rows of linked tables go: a file for each, a folder of them, or a database."""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -136,6 +136,32 @@ def targets_into(linked: "LinkedSchema", output: str, form: Format = "parquet", 
     check_tables(into, tables)
     rows = {table.name: folder / f"{table.name}.{form}" for folder in into.folders for table in tables}
     return LinkedTargets(tables=tables, rows=rows, into=into, **others)
+
+
+def linked_targets(
+    linked: "LinkedSchema",
+    outputs: Sequence[str],
+    into: str | None,
+    form: Format = "parquet",
+    **others: Any,  # noqa: ANN401
+) -> LinkedTargets:
+    """Return the targets of all tables, a file for each in the schema's order, or one place; see `targets_into`."""
+    if bool(outputs) == (into is not None):
+        raise ParameterError(
+            f"rows need one place, got {'two' if outputs else 'none'}; give --into PLACE, or -o with a file "
+            f"for each of {', '.join(linked.given)}",
+            code="LW316",
+        )
+    if into is not None:
+        return targets_into(linked, into, form, **others)
+    if len(linked.given) != len(outputs):
+        raise ParameterError(
+            f"-o names {len(outputs)} files, and there are {len(linked.given)} tables; give --into PLACE", code="LW316"
+        )
+    files = dict(zip(linked.given, map(Path, outputs), strict=True))
+    for path in files.values():
+        rows_format(path)
+    return LinkedTargets(tables=tables_out(linked)[: len(files)], rows=files, **others)
 
 
 def events_targets(linked: "LinkedSchema", targets: Targets) -> LinkedTargets:

@@ -181,9 +181,9 @@ def few_warnings(answers: Sequence[Answer], of_parent: Sequence[Answer]) -> tupl
 
 def refuse_settings_of_one(**given: object) -> None:
     """Refuse settings that releases of linked tables do not take."""
-    usual = {"neighbours": "add-remove", "misfits": 0.1}
+    usual = {"neighbours": "add-remove", "misfits": "0.1"}
     for name, value in given.items():
-        if value != usual.get(name):
+        if str(value) != usual[name] if name in usual else value is not None:
             raise ParameterError(
                 f"linked tables and events in order take no {name}, got {told(value)}; leave it out, or release one "
                 'table under a schema without "order"',

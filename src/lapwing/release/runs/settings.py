@@ -201,8 +201,8 @@ def usable_schema(schema: object) -> Schema:
     """Load a schema and refuse drafts and schemas without anything to model."""
     if is_linked(schema):
         raise SchemaError(
-            'the schema is of linked tables, or of events in "order", and this takes one table; `lapwing link` and '
-            'lapwing.synthesize take it, or give a schema without "tables", "order", "constant" and rules of the row '
+            'the schema is of linked tables, or of events in "order", and this takes one table; lapwing.synthesize and '
+            'its command take it, or give a schema without "tables", "order", "constant" and rules of the row '
             "before",
             code="LW250",
         )

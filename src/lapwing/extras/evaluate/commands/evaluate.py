@@ -10,10 +10,9 @@ import typer
 
 from lapwing.cli import options
 from lapwing.cli.console import is_quiet, repeating, speaker
-from lapwing.cli.linking import linked_schema
 from lapwing.cli.options import argument, option
 from lapwing.cli.outputs import produce
-from lapwing.cli.tables import Database, Sql, file_of, given_table, optional_table, stem_of
+from lapwing.cli.tables import Database, Sql, file_of, given_table, linked_schema, optional_table, stem_of
 
 if TYPE_CHECKING:
     from lapwing.extras.evaluate.bought import BoughtEvaluation
@@ -150,12 +149,9 @@ def _tables(
     """Return both tables and their schema; linked tables by name, from a folder or database of them all."""
     from lapwing.release.runs.settings import usable_schema  # noqa: PLC0415
     from lapwing.rows.elsewhere import tables_from  # noqa: PLC0415
-    from lapwing.schema.linked.database import is_linked  # noqa: PLC0415
 
     sql, db = query
-    linked = None
-    if is_linked(schema):
-        linked = linked_schema(schema, [real] if real else [], [sql] if sql else [], db, context)
+    linked = linked_schema(schema, [real] if real else [], [sql] if sql else [], db, context)
     if linked is not None and not linked.is_events:
         if real is None:
             raise options.misuse("linked tables are of a folder or database; leave --sql out", context, code="LW903")

@@ -10,10 +10,20 @@ import typer
 
 from lapwing.cli import options
 from lapwing.cli.console import note, shortened, speaker
-from lapwing.cli.linking import linked_schema, private_tables
 from lapwing.cli.looking import remember
 from lapwing.cli.options import argument, option
-from lapwing.cli.tables import Data, Database, Sql, default_file, given_table, hold_private, optional_tables, words_of
+from lapwing.cli.tables import (
+    Data,
+    Database,
+    Sql,
+    default_file,
+    given_table,
+    hold_private,
+    linked_schema,
+    optional_tables,
+    private_tables,
+    words_of,
+)
 from lapwing.errors import ParameterError
 from lapwing.schema.scalars import aligned, quote, visible
 
@@ -81,7 +91,7 @@ def check(
         argument(
             "[DATA]...",
             "Internal: also count the cells of this private table that do not fit, and the rows of its units. Of "
-            "linked tables all, as `lapwing link` takes them.",
+            "linked tables all, as `lapwing synthesize` takes them.",
         ),
     ] = None,
     sql: Annotated[
@@ -91,11 +101,10 @@ def check(
     quiet: options.Quiet = False,
 ) -> None:
     """Validate a schema, also of linked tables (internal with DATA)."""
-    from lapwing.schema.linked.database import is_linked  # noqa: PLC0415
     from lapwing.schema.schemas import Schema  # noqa: PLC0415
 
-    if is_linked(schema):
-        linked = linked_schema(schema, data or [], sql, db, context)
+    linked = linked_schema(schema, data or [], sql, db, context)
+    if linked is not None:
         private = private_tables(data or [], sql, db, linked, context) if data or sql else {}
         _check_linked(linked, private, speaker(context, quiet))
         return
