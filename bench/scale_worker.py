@@ -106,7 +106,6 @@ def watch_synthesize(stages: Stages, peaks: dict[str, float]) -> None:
     from lapwing.mechanisms.independent.mechanism import Independent
     from lapwing.mechanisms.trees.pmm.mechanism import PMM
 
-    front = sys.modules["lapwing.api.synthesize"]
     tables = sys.modules["lapwing.rows.source"]
     opened = tables.code_table
 
@@ -116,15 +115,17 @@ def watch_synthesize(stages: Stages, peaks: dict[str, float]) -> None:
         watch_source(type(source), stages)
         return source
 
-    def run_release(*given: Any, **named: Any) -> Any:
+    released = running.release_tables
+
+    def release_tables(*given: Any) -> Any:
         with stages.within("finish"):
-            release = running.run_release(*given, **named)
+            releases = released(*given)
         peaks["release_mb"] = peak_mb()
         forget_peak()
-        return release
+        return releases
 
     setattr(tables, "code_table", code_table)  # noqa: B010 - the type checker knows the module without it
-    setattr(front, "run_release", run_release)  # noqa: B010
+    setattr(running, "release_tables", release_tables)  # noqa: B010
     Room.ask = stages.timed("noise", Room.ask)  # type: ignore[method-assign]
     for mechanism in (Adaptive, PMM, Independent):
         mechanism.run = stages.timed("fit", mechanism.run)  # type: ignore[method-assign]

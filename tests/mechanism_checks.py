@@ -13,15 +13,14 @@ from fractions import Fraction
 import numpy as np
 import polars as pl
 
+from helpers.unrecorded import RUN
 from lapwing.api.running import run_release
 from lapwing.errors import ParameterError
 from lapwing.extras.audit.mechanism_pairs import settings_for
 from lapwing.extras.audit.pairs import neighbour_pair
-from lapwing.extras.audit.replay import UNRECORDED, audit_pair
-from lapwing.kernel.noise.bits import SystemBits
+from lapwing.extras.audit.replay import audit_pair
 from lapwing.kernel.room.curator import ReplayCurator
 from lapwing.kernel.room.opening import public_terms
-from lapwing.kernel.room.transcript import NoTranscript
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.registry import check_mechanism, registration_of
 from lapwing.mechanisms.shared.registration import Mechanism
@@ -85,9 +84,7 @@ def run(settings: Settings, data: pl.DataFrame):
     """Run a release in memory, without a ledger."""
     source = code_table(data, settings.schema)
     terms = public_terms(source, settings.schema, settings.relation, settings.expected_rows)
-    return run_release(
-        source, settings, terms, UNRECORDED, debit=lambda: None, sink=NoTranscript(), secret_bits=SystemBits
-    ), terms
+    return run_release(source, settings, terms, RUN), terms
 
 
 @functools.cache

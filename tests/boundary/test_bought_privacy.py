@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 
 from helpers.distance_runs import bought_settings, flags_of_evaluations
+from helpers.unrecorded import RUN
 from lapwing.extras.audit.pairs import neighbour_pair
-from lapwing.extras.audit.replay import UNRECORDED, audit_pair
+from lapwing.extras.audit.replay import audit_pair
 from lapwing.extras.evaluate.bought import run_evaluation
-from lapwing.kernel.noise.bits import SystemBits
 from lapwing.kernel.room.opening import public_terms
-from lapwing.kernel.room.transcript import NoTranscript
 from lapwing.rows.source import code_table
 
 
@@ -34,9 +33,7 @@ def test_a_pair_that_is_audited_is_evaluated_and_not_refused(relation):
     source = code_table(pair.data, pair.schema)
     terms = public_terms(source, pair.schema, relation, None)
 
-    found = run_evaluation(
-        source, settings, terms, UNRECORDED, debit=lambda: None, sink=NoTranscript(), secret_bits=SystemBits
-    )
+    found = run_evaluation(source, settings, terms, RUN)
 
     assert [line.question for line in found.certificate.lines] == ["MarginalCounts"] + ["TableDistances"] * len(
         settings.compared

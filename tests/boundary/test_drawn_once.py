@@ -75,7 +75,7 @@ class EndingRecord:
     def __init__(self, transcript, error):
         self.begin, self.refuse, self.error = transcript.begin, transcript.refuse, error
 
-    def record(self, _):
+    def record(self, _, part=""):
         raise self.error
 
 

@@ -292,7 +292,7 @@ def the_table_seeds_the_rows(patch):
 def the_transcript_is_tidier_than_the_answers(patch):
     """Negative counts are set to zero in the file, and the mechanism works on with the others."""
 
-    def record(self, answers):
+    def record(self, answers, part=""):
         tidy = tuple(NoisyCounts(each.question, np.maximum(each.whole, 0), each.noise) for each in answers)
         self._sink.record(tidy)
         self._watch(tidy)

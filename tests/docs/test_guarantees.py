@@ -12,10 +12,9 @@ from helpers.distance_runs import bought_settings
 from helpers.kept import Kept
 from helpers.linked_homes import released
 from helpers.source_tree import ROOT
+from helpers.unrecorded import recorded_in
 from helpers.vectors import coordinates_of, moment_asked, sums_asked
-from lapwing.extras.audit.replay import UNRECORDED
 from lapwing.extras.evaluate.bought import run_evaluation
-from lapwing.kernel.noise.bits import SystemBits
 from lapwing.kernel.noise_law import Sensitivity
 from lapwing.kernel.questions.private_draw.question import row_price
 from lapwing.kernel.questions.registered import KINDS
@@ -116,7 +115,7 @@ def test_a_bought_evaluation_asks_the_questions_of_its_line():
         source = code_table(table(40, schema), schema)
         kept = Kept()
         terms = public_terms(source, schema, "add-remove", rows)
-        run_evaluation(source, settings, terms, UNRECORDED, debit=lambda: None, sink=kept, secret_bits=SystemBits)
+        run_evaluation(source, settings, terms, recorded_in(kept))
         asked |= {type(answer.question).__name__ for answer in kept.answers}
 
     assert asked == words(TABLE["[bought evaluation](evaluate.md#figures-that-may-be-published)"][2])

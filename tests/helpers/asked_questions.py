@@ -13,11 +13,11 @@ import numpy as np
 from helpers.bits import SeededBits
 from helpers.kept import Kept
 from helpers.linear_runs import AskingSums
+from helpers.unrecorded import recorded_in
 from lapwing.api.running import run_release
 from lapwing.errors import CapacityError, ParameterError
 from lapwing.extras.audit.held import RecordingBits
 from lapwing.extras.audit.mechanism_pairs import TINY, bought_settings, draft_of, learn_settings, settings_for
-from lapwing.extras.audit.replay import UNRECORDED
 from lapwing.extras.evaluate.bought import run_evaluation
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.answering import PrivateRows
@@ -102,8 +102,9 @@ def asked(data, schema, relation, *, pure=True, times=1000):
 def released(source, settings, run, bits, *, recorded=(), sink=None):
     """Run a release without a ledger, with these secret words."""
     terms = terms_of(source, settings)
-    places = {"debit": lambda: None, "sink": sink or NoTranscript(), "secret_bits": lambda: bits}
-    return run(source, settings, terms, UNRECORDED, recorded=recorded, **places)
+    return run(
+        source, settings, terms, recorded_in(sink or NoTranscript(), secret_bits=lambda: bits, recorded=recorded)
+    )
 
 
 def terms_of(source, settings):

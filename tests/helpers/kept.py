@@ -10,6 +10,6 @@ class Kept(NoTranscript):
     def __init__(self) -> None:
         self.answers: list[Answer] = []
 
-    def record(self, answers):
+    def record(self, answers, part=""):
         """Keep answers."""
         self.answers.extend(answers)

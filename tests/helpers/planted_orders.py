@@ -5,12 +5,12 @@ import os
 import re
 import sqlite3
 import uuid
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from lapwing.api import synthesize
+from lapwing.api import running
 from lapwing.cli import outputs as release_files
 from lapwing.kernel.budget import ledger_file
 from lapwing.kernel.noise.bits import SystemBits
@@ -32,15 +32,15 @@ def draw_before_debit() -> None:
 
 def debit_at_the_end() -> None:
     """Pay when all answers are written."""
-    run = synthesize.run_release
+    honest = running.release_tables
 
-    def late(*arguments: Any, debit: Callable[[], None], **settings: Any) -> Any:
+    def late(parts: Any, settings: Any, run: records.Run) -> Any:
         records.AccountedSink._note = lambda self: None
-        release = run(*arguments, debit=lambda: None, **settings)
-        debit()
-        return release
+        releases = honest(parts, settings, replace(run, debit=lambda: None))
+        run.debit()
+        return releases
 
-    synthesize.run_release = late
+    running.release_tables = late
 
 
 def unsynced_debit() -> None:
@@ -79,7 +79,7 @@ def unsynced_answers() -> None:
 
 def answers_never_kept() -> None:
     """Let the mechanism go on with answers that no transcript has."""
-    transcript.TranscriptFile.record = lambda self, answers: None
+    transcript.TranscriptFile.record = lambda self, answers, part: None
     records.AccountedSink._note = lambda self: None
 
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from helpers.stranger_bugs import patched
-from lapwing.api import running, synthesize
+from lapwing.api import running
 from lapwing.kernel.noise_law import NoiseLaw, row_sensitivity
 from lapwing.kernel.questions import answering
 from lapwing.kernel.questions.category_selection import answer as category_selection
@@ -200,15 +200,15 @@ def tables_alike_count_once(plant):
 def a_mend_goes_on_under_the_cheaper_relation(plant):
     """Take a mended release for one of add-remove neighbours where units own several rows."""
 
-    def make(released):
-        def cheaper(source, settings, terms, records, *, earlier=(), **more):
+    def make(checked):
+        def cheaper(source, settings, terms, earlier=()):
             if earlier and terms.max_rows > 1:
                 settings, terms = (replace(each, relation="add-remove") for each in (settings, terms))
-            return released(source, settings, terms, records, earlier=earlier, **more)
+            return checked(source, settings, terms, earlier)
 
         return cheaper
 
-    patched(plant, synthesize, "run_release", make)
+    patched(plant, running, "_checked", make)
 
 
 def a_second_mend_forgets_the_first_answers(plant):

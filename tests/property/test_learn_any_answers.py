@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from helpers.learn_runs import learn_settings
-from lapwing.extras.audit.replay import UNRECORDED
+from helpers.unrecorded import RUN
 from lapwing.kernel.questions.category_selection.question import SelectedTexts
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts
-from lapwing.kernel.room.transcript import NoTranscript
 from lapwing.kernel.terms import Terms
 from lapwing.release.runs.learned.running import run_learning
 from lapwing.schema.schemas import Schema
@@ -74,9 +73,7 @@ def test_a_schema_comes_out_whatever_the_answers_are(monkeypatch, seed):
         settings = learn_settings(
             DRAFT, budget={"epsilon": 9, "delta": "1e-6"}, fields=names, dictionaries=texts, quantile=quantile
         )
-        found = run_learning(
-            None, settings, Terms(relation="add-remove"), UNRECORDED, debit=None, sink=NoTranscript(), secret_bits=None
-        )
+        found = run_learning(None, settings, Terms(relation="add-remove"), RUN)
 
         assert Schema.load_draft(found.schema.to_dict()) == found.schema
         assert found.schema.is_draft == bool(found.open)

@@ -15,13 +15,11 @@ import lapwing.kernel.room.room as rooms
 from helpers.invented_answers import Invented
 from helpers.odd_schemas import described, odd_schema, odd_settings
 from helpers.odd_tables import odd_table
+from helpers.unrecorded import RUN
 from helpers.used_releases import use
 from lapwing.api.running import run_release
 from lapwing.errors import LapwingError
-from lapwing.extras.audit.replay import UNRECORDED
-from lapwing.kernel.noise.bits import SystemBits
 from lapwing.kernel.room.opening import public_terms
-from lapwing.kernel.room.transcript import NoTranscript
 from lapwing.mechanisms.adaptive.mechanism import Adaptive
 from lapwing.mechanisms.adaptive.ordered_cells import is_mapped
 from lapwing.mechanisms.registry import REGISTRATIONS
@@ -42,10 +40,7 @@ def released(settings, table):
             source,
             settings,
             terms,
-            UNRECORDED,
-            debit=lambda: paid.append("all"),
-            sink=NoTranscript(),
-            secret_bits=SystemBits,
+            replace(RUN, debit=lambda: paid.append("all")),
         )
     except LapwingError as refusal:
         if paid and refusal.code != ENDED:

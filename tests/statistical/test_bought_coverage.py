@@ -10,16 +10,14 @@ from scipy.stats import binom
 
 import lapwing as lw
 from helpers.source_tree import PACKAGE
-from lapwing.extras.audit.replay import UNRECORDED
+from helpers.unrecorded import RUN
 from lapwing.extras.evaluate import bought as bought_running
 from lapwing.extras.evaluate.bought import CONFIDENCE, BoughtSettings, run_evaluation
 from lapwing.extras.evaluate.metrics.tables.public_tables import public_tables
 from lapwing.extras.evaluate.metrics.tables.variation import compare_tables
 from lapwing.kernel.budget.budget import read_request
-from lapwing.kernel.noise.bits import SystemBits
 from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.room.opening import public_terms
-from lapwing.kernel.room.transcript import NoTranscript
 from lapwing.model.compared import choose_tables
 from lapwing.release.runs.generators import generator
 from lapwing.rows.source import code_table
@@ -69,8 +67,7 @@ def missed(runs, relation, budget, *, expected_rows=None, claimed=1, patch=None)
     terms = public_terms(source, SCHEMA, relation, expected_rows)
     names = [each.names for each in settings.compared]
     truth = [each.mean for each in compare_tables(codes(real, SCHEMA), other, SCHEMA, names)]
-    places = {"debit": lambda: None, "sink": NoTranscript(), "secret_bits": SystemBits}
-    found = (run_evaluation(source, settings, terms, UNRECORDED, **places) for _ in range(runs))
+    found = (run_evaluation(source, settings, terms, RUN) for _ in range(runs))
     return sum(
         any(not one.lower <= exact <= one.upper for one, exact in zip(each.variations, truth, strict=True))
         for each in found

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from helpers.command import Said, lapwing
-from lapwing.api import synthesize as synthesize_module
+from lapwing.api import running
 from lapwing.cli import console
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.release import files
@@ -58,8 +58,8 @@ def interrupt(*_: object, **__: object) -> None:
 def interrupted_after_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     record = AccountedSink.record
 
-    def stop(self, answers):
-        record(self, answers)
+    def stop(self, *answered):
+        record(self, *answered)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(AccountedSink, "record", stop)
@@ -107,7 +107,7 @@ def test_right_after_the_debit_the_release_can_be_finished(folder, monkeypatch):
 def test_a_resumed_release_that_is_interrupted_can_be_resumed_again(folder, monkeypatch):
     interrupted_after_an_answer(monkeypatch)
     first = synthesized("--transcript", "t.jsonl")
-    monkeypatch.setattr(synthesize_module, "run_release", interrupt)
+    monkeypatch.setattr(running, "release_tables", interrupt)
 
     said = lapwing("resume", "--quiet", "t.jsonl", "data.csv", "-o", "out.csv")
 
@@ -154,12 +154,12 @@ def test_other_commands_that_spend_say_what_finishes_them(folder, name, monkeypa
 def test_the_signal_that_ends_services_is_an_interrupt_with_a_status_of_its_own(folder):
     code = (
         "import pathlib, time\n"
-        "from lapwing.api import synthesize\n"
+        "from lapwing.api import running\n"
         "from lapwing.cli.main import run\n"
         "def wait(*_, **__):\n"
         "    pathlib.Path('begun').touch()\n"
         "    time.sleep(100)\n"
-        "synthesize.run_release = wait\n"
+        "running.release_tables = wait\n"
         "run()\n"
     )
     arguments = ["synthesize", "data.csv", "--schema", "schema.json", "--epsilon", "1", "-o", "out.csv"]

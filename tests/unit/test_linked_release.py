@@ -7,7 +7,7 @@ import pytest
 
 import lapwing as lw
 from helpers.linked_homes import SCHEMA, released, tables
-from lapwing.api import linked as front
+from lapwing.api import running
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.kernel.room.room import Room
 
@@ -189,7 +189,7 @@ def test_what_one_mechanism_refuses_is_refused_before_the_other_is_paid_for(ledg
         if terms.max_rows == 4:
             raise lw.CapacityError("the child part is too large")
 
-    monkeypatch.setattr(front, "check_mechanism", check)
+    monkeypatch.setattr(running, "check_mechanism", check)
     with pytest.raises(lw.CapacityError):
         released(ledger=ledger)
 

@@ -103,7 +103,7 @@ def test_answers_do_not_depend_on_what_is_kept(kept):
         found = []
 
         class Sink(NoTranscript):
-            def record(self, answers):
+            def record(self, answers, part=""):
                 found.extend(answer.to_dict() for answer in answers)
 
         source = code_table(table(500), schema, memory=memory)

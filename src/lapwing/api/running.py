@@ -1,110 +1,244 @@
-"""Run a mechanism in the room, and read what the header of a transcript fixes.
+"""Release tables as settings say: what every door to a release does, and how one goes on from its transcript.
 
-Anybody may have written a header, so it is believed only after its types.
+Anybody may have written a transcript, so its header is believed only after its types.
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
 
-from lapwing.errors import CertificateWarning, DataError, ParameterError, warn
-from lapwing.kernel.noise.bits import BitSource
-from lapwing.kernel.questions.misfit_rows.question import NoisyRows
+from lapwing.errors import CertificateWarning, DataError, LapwingWarning, ParameterError, warn
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.plain import read_key
+from lapwing.kernel.questions.misfit_rows.question import MisfitRows, NoisyRows
 from lapwing.kernel.questions.questions import RECORDS, Answer
 from lapwing.kernel.questions.registered import answer_from_dict
 from lapwing.kernel.questions.select_worst.question import Selected
-from lapwing.kernel.room.opening import Desk, open_room
-from lapwing.kernel.room.transcript import AnswerSink, Watched
+from lapwing.kernel.room.opening import Desk, public_terms
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.registry import check_mechanism
 from lapwing.model.certificate.certificate import DOMAIN, EVALUATION, Certificate
-from lapwing.model.linked_files import LinkedCertificate
+from lapwing.model.linked_files import ONE_OF_SEVERAL, LinkedCertificate
 from lapwing.present.certificates import verdict_facts
+from lapwing.release.linked.release import LinkedRelease
 from lapwing.release.release import Release
 from lapwing.release.runs.certify import certify
 from lapwing.release.runs.finishing import finished_model
 from lapwing.release.runs.generators import generator
-from lapwing.release.runs.linked import LinkedSettings
-from lapwing.release.runs.misfits import Stopping, first_question, left_of, of_mechanism, way_out_of
-from lapwing.release.runs.records import Records
+from lapwing.release.runs.linked import LinkedSettings, certificate_of, few_warnings, refuse_lost
+from lapwing.release.runs.misfits import (
+    Stopping,
+    first_question,
+    left_of,
+    mended,
+    of_mechanism,
+    refuse_going_on,
+    way_out_of,
+)
+from lapwing.release.runs.plan.effort import Caches, Memory, caches_within
+from lapwing.release.runs.records import Book, Run, Taken, paid_run, records_of
 from lapwing.release.runs.settings import Settings
 from lapwing.release.runs.unaccounted import tell
-from lapwing.release.runs.watching import ReleaseProgress
+from lapwing.release.runs.watching import ReleaseProgress, part_told, told, untold
 from lapwing.rows.counting import CodedSource
+from lapwing.rows.layouts import layout_of
+from lapwing.rows.linked import CodedTable, code_linked
+from lapwing.rows.readers import at_hand, open_table
+from lapwing.rows.source import coded_table
 from lapwing.schema.linked.database import LinkedSchema, with_files
-from lapwing.schema.named_files import refuse_private
+from lapwing.schema.scalars import told as repr_of
 
-S = TypeVar("S", Settings, LinkedSettings)
-
-# -- Run a mechanism in the room and certify what came out.
+# -- Release one table, or several one after the other: one debit, one record.
 
 
-def run_release(*where: Any, **how: Any) -> Release:  # noqa: ANN401 - as `begun_release`
-    """Check, debit, ask, solve, finish, certify."""
-    _, finish = begun_release(*where, **how)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Part:
+    """One table of a release, of which all is checked that can be before anything is paid.
+
+    first: what is asked before the mechanism; own: what that leaves to the mechanism.
+    """
+
+    source: CodedSource
+    settings: Settings
+    terms: Terms
+    first: tuple[MisfitRows, ...]
+    own: Budget
+
+
+def _checked(source: CodedSource, settings: Settings, terms: Terms, earlier: Sequence[Answer] = ()) -> _Part:
+    """Return a part of a release, or refuse it."""
+    first, own = first_question(settings, left_of(settings.request.budget, earlier), terms)
+    check_mechanism(settings.mechanism, settings.schema, own, terms)
+    return _Part(source=source, settings=settings, terms=terms, first=first, own=own)
+
+
+def run_release(source: CodedSource, settings: Settings, terms: Terms, run: Run) -> Release:
+    """Check, debit, ask, solve, finish, certify: a task of `Run`."""
+    _, finish = _begun(_checked(source, settings, terms, run.earlier), run)
     return finish()
 
 
-def begun_release(
-    source: CodedSource,
-    settings: Settings,
-    terms: Terms,
-    records: Records,
-    *,
-    debit: Callable[[], None],
-    sink: AnswerSink,
-    secret_bits: Callable[[], BitSource],
-    recorded: Sequence[Answer] = (),
-    earlier: Sequence[Answer] = (),
-    most_cells: int | None = None,
-) -> tuple[Sequence[NoisyRows], Callable[[], Release]]:
-    """Check, debit, and ask what is asked before the mechanism.
+def _begun(part: _Part, run: Run) -> tuple[Sequence[NoisyRows], Callable[[], Release]]:
+    """Debit, and ask what is asked before the mechanism.
 
-    source: the private rows; only the room looks at them; debit: commits the ledger entry; raises when the ledger
-    refuses; secret_bits: makes the source of secret randomness, after the debit; recorded: answers of an interrupted
-    run, given again without a draw; earlier: answers under a schema that was mended since, which are paid for. Returns
-    what was answered, and what asks the rest, solves, finishes and certifies: a function of the answers, the settings
-    and the seed alone.
+    Returns what was answered, and what asks the rest, solves, finishes and certifies: a function of the answers, the
+    settings and the seed alone.
     """
-    budget = left_of(settings.request.budget, earlier)
-    first, own = first_question(settings, budget, terms)
-    check_mechanism(settings.mechanism, settings.schema, own, terms)
-    answers, progress = list(recorded), ReleaseProgress(settings, recorded)
+    settings, terms = part.settings, part.terms
+    answers, progress = list(run.recorded), ReleaseProgress(settings, run.recorded)
 
     def keep(new: Sequence[Answer]) -> None:
         answers.extend(map(_as_recorded, new))
         progress.add(new)
 
-    room = open_room(
-        source,
-        settings.schema,
-        terms,
-        budget,
-        debit=debit,
-        secret_bits=secret_bits,
-        sink=Watched(sink, keep),
-        recorded=recorded,
-        most_cells=most_cells,
-    )
+    desk = run.desk(part.source, settings.schema, terms, left_of(settings.request.budget, run.earlier), watch=keep)
     if settings.most_misfits < 1:
-        room = Desk(terms, Stopping(room, settings, earlier, way_out_of(records.transcript)).ask)
-    said = room.ask(*first) if first else ()
+        desk = Desk(terms, Stopping(desk, settings, run.earlier, way_out_of(run.records.transcript)).ask)
+    said = desk.ask(*part.first) if part.first else ()
 
     def finish() -> Release:
-        model = settings.mechanism.run(room, settings.schema, own, generator(settings.seed, "fit"))
+        model = settings.mechanism.run(desk, settings.schema, part.own, generator(settings.seed, "fit"))
         model.validate(settings.schema)
         finished = finished_model(model, settings.schema, settings.seed)
         return Release(
             schema=settings.schema,
             model=finished.model,
-            certificate=certify(settings, terms, records, tuple(answers), model, finished=finished, earlier=earlier),
+            certificate=certify(
+                settings, terms, run.records, tuple(answers), model, finished=finished, earlier=run.earlier
+            ),
             noisy=of_mechanism(answers),
             seed=settings.seed if settings.is_seeded else None,
         )
 
     return said, finish
+
+
+def release_of(
+    data: object,
+    settings: Settings | LinkedSettings,
+    book: Book,
+    *,
+    memory: Memory = None,
+    schema: object = None,
+) -> Release | LinkedRelease:
+    """Release what the settings say, or go on from the transcript; schema: a mended one, under which it goes on."""
+    fresh = book.fresh(settings)
+    with book.taken_up(fresh) as held:
+        used, earlier = going_on(settings, held.taken, schema)
+        caches = Caches() if isinstance(used, LinkedSettings) else caches_within(memory, used)
+        with _coded(data, used, caches.codes) as coded:
+            terms = {
+                name: public_terms(coded[name].source, part.schema, part.relation, part.expected_rows)
+                for name, part in used.parts.items()
+            }
+            parts = {
+                name: _checked(coded[name].source, part, terms[name], earlier) for name, part in used.parts.items()
+            }
+            mend = None if schema is None else used.schema
+            sink, run = held.begin(fresh, settings, terms[[*terms][-1]], mend)
+            run = replace(run, most_cells=caches.table_cells)
+            found = paid_run(sink, run, partial(release_tables, parts, used))
+    layouts = {name: each.layout for name, each in coded.items()}
+    releases = {name: replace(each, kind=layouts[name].kind, layout=layouts[name]) for name, each in found.items()}
+    release = _together(used, releases) if isinstance(used, LinkedSettings) else releases[""]
+    warned(release.certificate)
+    return release
+
+
+def _together(settings: LinkedSettings, parts: Mapping[str, Release]) -> LinkedRelease:
+    """Return the release of all parts."""
+    seed = settings.first.seed if settings.first.is_seeded else None
+    return LinkedRelease(
+        parts=parts,
+        certificate=certificate_of(settings, {name: part.certificate for name, part in parts.items()}),
+        seed=seed,
+    )
+
+
+def going_on(
+    settings: Settings | LinkedSettings, taken: Taken | None, schema: object
+) -> tuple[Settings | LinkedSettings, tuple[Answer, ...]]:
+    """Return the settings that a release goes on by, and its answers under schemas that were mended since."""
+    if taken is None or isinstance(settings, LinkedSettings):
+        return settings, ()
+    earlier: tuple[Answer, ...] = taken.header["earlier"]
+    used = settings if taken.header["mended"] is None else mended(settings, read_key(taken.header, "mended", dict))
+    if schema is None:
+        return used, earlier
+    refuse_going_on(used, taken.recorded, earlier)
+    return mended(settings, schema), taken.given
+
+
+@contextmanager
+def _coded(data: object, settings: Settings | LinkedSettings, codes: int | None) -> Iterator[Mapping[str, CodedTable]]:
+    """Read the private rows of each table as codes; codes: most bytes that are kept of those of one table."""
+    if isinstance(settings, LinkedSettings):
+        for lookup in settings.linked.lookups:
+            if lookup.file:  # whose rows stand in the schema itself has shown them
+                warn(LapwingWarning(lookup.as_it_is, code="LW358"))
+        yield code_linked(tables_by_name(data, settings.linked), settings.linked)
+        return
+    table = at_hand(data)
+    layout = layout_of(table, open_table(table, settings.schema).kind, settings.schema)
+    with coded_table(table, settings.schema, memory=codes, is_paid=True) as source:
+        yield {"": CodedTable(source, layout)}
+
+
+def tables_by_name(data: object, linked: LinkedSchema) -> dict[str, object]:
+    """Return the private tables by name; a ParameterError where there are others than the schema says."""
+    if isinstance(data, Mapping):
+        found = dict(data)
+    elif linked.is_events:
+        found = {linked.given[0]: data}
+    elif isinstance(data, list | tuple):
+        found = dict(zip(linked.given, data, strict=False)) if len(data) == len(linked.given) else {}
+    else:
+        found = {}
+    if set(found) != set(linked.given):
+        names = ", ".join(map(repr_of, found)) if isinstance(data, Mapping) else repr_of(type(data).__name__)
+        raise ParameterError(
+            f"linked tables must be given by name, those of the schema and no other, got {names}; give "
+            f"{{{', '.join(f'{name!r}: ...' for name in linked.given)}}}",
+            code="LW252",
+        )
+    return {name: at_hand(found[name]) for name in linked.given}
+
+
+def release_tables(parts: Mapping[str, _Part], settings: Settings | LinkedSettings, run: Run) -> dict[str, Release]:
+    """Ask of all parts what is asked first, and release them one after the other unless that says that one is lost."""
+    if not isinstance(settings, LinkedSettings):
+        return {name: _begun(part, run)[1]() for name, part in parts.items()}
+    begun = {}
+    for name, part in parts.items():
+        with untold():
+            said, begun[name] = _begun(part, run.of(name))
+        for answer in said:
+            refuse_lost(settings, name, answer)
+    releases: dict[str, Release] = {}
+    before = 0.0
+    for name, part in parts.items():
+        share = float(part.settings.request.budget.amount / settings.request.budget.amount)
+        parent = releases.get(settings.linked.table(name).parent or "")
+        with part_told(name, before, share):
+            told("counting and adding noise", 0.0)
+            releases[name] = _as_part(begun[name](), parent)
+        before += share
+    return releases
+
+
+def _as_part(release: Release, parent: Release | None) -> Release:
+    """Return the release of a part, whose certificate says that it is one of several, and where it has hardly a row."""
+    few = () if parent is None else few_warnings(release.noisy, parent.noisy)
+    verdict = release.certificate.verdict  # its next budget would be that of one part
+    told_more = replace(
+        release.certificate,
+        warnings=(*release.certificate.warnings, *few, ONE_OF_SEVERAL),
+        verdict=verdict and replace(verdict, better=""),
+    )
+    return replace(release, certificate=told_more)
 
 
 def _as_recorded(answer: Answer) -> Answer:
@@ -142,13 +276,14 @@ def linked_of(transcript: Path) -> LinkedSchema | None:
         return None  # what is wrong with it is said where it is taken up
 
 
-def read_header(path: Path, header: Mapping[str, Any], kind: type[S]) -> tuple[S, Terms, Records]:
-    """Read what the header of a release's transcript fixes; kind: of its settings.
+def read_header(taken: Taken) -> Settings | LinkedSettings:
+    """Return the settings of a release that the header of its transcript fixes.
 
     No path in a header is followed but these: that of the ledger, which must be one of Lapwing's, and those of public
     points (``mu``) and priors, of which nothing is read but their bytes, unless these are those of the release.
     Otherwise a header by another hand could name private rows as public ones.
     """
+    path, header = taken.path, taken.header
     fixed = header.get("settings")
     for key, what in _OTHERS:
         if isinstance(fixed, dict) and key in fixed:
@@ -156,17 +291,17 @@ def read_header(path: Path, header: Mapping[str, Any], kind: type[S]) -> tuple[S
                 f"the transcript {path} is of a {what}; repeat that, with the same transcript", code="LW611"
             )
     try:
+        kind = LinkedSettings if "linked" in header["settings"] else Settings
         settings = kind.from_dict(header["settings"])
-        terms = RECORDS.read(Terms, header["terms"])
-        records = RECORDS.read(Records, header["records"], transcript=path)
-        refuse_private(records.ledger, "the ledger that the transcript names")
+        RECORDS.read(Terms, header["terms"])
+        records_of(taken)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
         pass
     except ParameterError as error:
         if error.code != "LW643":
             raise
     else:
-        return settings.with_recorded_rows(header["settings"]), terms, records
+        return settings.with_recorded_rows(header["settings"])
     raise DataError(
         f"the header of the transcript {path} is damaged; give the file that the release wrote", code="LW610"
     )

@@ -2,31 +2,25 @@
 
 from collections.abc import Callable, Mapping
 from contextlib import closing
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
-from lapwing.api.linked import release_linked, resume_linked
-from lapwing.api.running import linked_of, read_header, run_release, warned
-from lapwing.errors import DataError
+from lapwing.api.running import read_header, release_of
+from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Number
-from lapwing.kernel.noise.bits import SystemBits
-from lapwing.kernel.plain import read_key
-from lapwing.kernel.questions.questions import Answer
-from lapwing.kernel.room.opening import public_terms
-from lapwing.kernel.room.transcript import continue_transcript
 from lapwing.release.release import Release
-from lapwing.release.runs.linked import refuse_settings_of_one, refuse_shares_of_one
-from lapwing.release.runs.misfits import mended, refuse_going_on
-from lapwing.release.runs.plan.effort import Memory, caches_within
-from lapwing.release.runs.records import AccountedSink, Book, Records, new_records, open_sink, resumable
+from lapwing.release.runs.linked import (
+    LinkedSettings,
+    read_linked_settings,
+    refuse_settings_of_one,
+    refuse_shares_of_one,
+)
+from lapwing.release.runs.plan.effort import Memory
+from lapwing.release.runs.records import Book, Records, records_of, resumable, take_up
 from lapwing.release.runs.settings import Settings, read_settings
 from lapwing.release.runs.watching import following
 from lapwing.rows.guard import private_boundary
-from lapwing.rows.layouts import layout_of
-from lapwing.rows.readers import at_hand, open_table
-from lapwing.rows.source import coded_table
 from lapwing.schema.linked.database import is_linked
 from lapwing.schema.scalars import path_text
 from lapwing.typing import (
@@ -91,8 +85,8 @@ def synthesize(
     dataset : str, optional
         The data set's name in the ledger.
     transcript : path, optional
-        Where each answer is written before it is used; `resume` continues from it. With a ledger it is kept in any
-        case.
+        Where each answer is written before it is used; the same call with the same transcript goes on, and spends
+        nothing again, and so does `resume`. With a ledger it is kept in any case.
     seed : int, optional
         Of the public generator that draws rows from the released model. Noise has no seed.
     public_tables : PublicTable, mapping or path, or list of those, optional
@@ -146,60 +140,18 @@ def synthesize(
     >>> release.sample(4).columns
     ['flag']
     """
+    book = Book(ledger=ledger, dataset=dataset, transcript=transcript)
+    asked: Any = {"epsilon": epsilon, "delta": delta, "rho": rho, "mechanism": mechanism}
+    asked |= {"expected_rows": expected_rows, "seed": seed, "transcript": book.path}
+    of_one: Any = {"neighbours": neighbours, "public_tables": public_tables, "prior": prior, "misfits": misfits}
     if is_linked(schema):
-        refuse_settings_of_one(
-            neighbours=neighbours, public_tables=public_tables, prior=prior, memory=memory, misfits=misfits
-        )
-        linked = release_linked(
-            data,
-            schema,
-            epsilon=epsilon,
-            delta=delta,
-            rho=rho,
-            shares=shares,
-            mechanism=mechanism,
-            expected_rows=expected_rows,
-            book=Book(ledger=ledger, dataset=dataset, transcript=transcript),
-            seed=seed,
-            progress=progress,
-        )
-        return cast("Release", linked)
-    refuse_shares_of_one(shares)
-    settings = read_settings(
-        schema,
-        epsilon=epsilon,
-        delta=delta,
-        rho=rho,
-        mechanism=mechanism,
-        neighbours=neighbours,
-        expected_rows=cast("int | None", expected_rows),
-        seed=seed,
-        public_tables=public_tables,
-        prior=prior,
-        misfits=misfits,
-    )
-    caches = caches_within(memory, settings)
-    records = new_records(ledger, dataset, transcript, settings)
-    data = at_hand(data)
-    layout = layout_of(data, open_table(data, settings.schema).kind, settings.schema)
-    with (
-        following(progress),
-        coded_table(data, settings.schema, memory=caches.codes, is_paid=True) as source,
-    ):
-        terms = public_terms(source, settings.schema, settings.relation, settings.expected_rows)
-
-        sink, most = open_sink(records, settings, terms), caches.table_cells
-
-        def run() -> Release:
-            with closing(sink):
-                debit = partial(sink.debit, settings)
-                return run_release(
-                    source, settings, terms, records, debit=debit, sink=sink, secret_bits=SystemBits, most_cells=most
-                )
-
-        release = resumable(records.transcript, run)
-    warned(release.certificate)
-    return replace(release, kind=layout.kind, layout=layout)
+        refuse_settings_of_one(memory=memory, **of_one)
+        settings: Settings | LinkedSettings = read_linked_settings(schema, shares=shares, **asked)
+    else:
+        refuse_shares_of_one(shares)
+        settings = read_settings(schema, **of_one, **asked)
+    with following(progress):
+        return cast("Release", release_of(data, settings, book, memory=memory))
 
 
 @private_boundary
@@ -261,39 +213,12 @@ def resumed(
     tell: called once, with what the transcript fixes and the number of its answers.
     """
     path = Path(path_text("transcript", transcript))
-    if linked_of(path) is not None:
-        refuse_settings_of_one(memory=memory)
-        return cast("Release", resume_linked(path, data, tell, schema=schema))
-    sink, header, recorded = continue_transcript(path)
-    with closing(sink):
-        paid, terms, records = read_header(path, header, Settings)
-        settings = paid if header["mended"] is None else mended(paid, read_key(header, "mended", dict))
-        earlier: tuple[Answer, ...] = header["earlier"]
-        given = (*earlier, *recorded)
-        if schema is not None:
-            refuse_going_on(settings, recorded, earlier)
-            settings = mended(paid, schema)
-            earlier, recorded = given, ()
-        caches = caches_within(memory, settings)
-        resumable(path, partial(tell, settings, records, len(given)))
-        data = at_hand(data)
-        layout = layout_of(data, open_table(data, settings.schema).kind, settings.schema)
-        accounted = AccountedSink(sink, records, given)
-        with closing(accounted), coded_table(data, settings.schema, memory=caches.codes, is_paid=True) as source:
-            if terms != public_terms(source, settings.schema, settings.relation, settings.expected_rows):
-                raise DataError(
-                    "the table has another public number of rows than the transcript; give the same table", code="LW611"
-                )
-
-            def debit() -> None:
-                """Pay once, by the settings of the first time, and only then note the schema."""
-                accounted.debit(paid)
-                if schema is not None:
-                    sink.mend(settings.schema.to_dict())
-
-            run = partial(run_release, source, settings, terms, records, debit=debit, sink=accounted, recorded=recorded)
-            release = resumable(
-                path, partial(run, secret_bits=SystemBits, earlier=earlier, most_cells=caches.table_cells)
-            )
-    warned(release.certificate)
-    return replace(release, kind=layout.kind, layout=layout)
+    with closing(take_up(path)) as taken:
+        settings = read_header(taken)
+        if isinstance(settings, LinkedSettings):
+            refuse_settings_of_one(memory=memory)
+            if schema is not None:
+                raise ParameterError("linked tables are resumed under their own schema; leave schema out", code="LW305")
+        resumable(path, partial(tell, settings, records_of(taken), len(taken.given)))
+        book = Book(transcript=path, taken=taken)
+        return cast("Release", release_of(data, settings, book, memory=memory, schema=schema))

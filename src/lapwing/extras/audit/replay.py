@@ -19,7 +19,6 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -40,7 +39,7 @@ from lapwing.model.certificate.certificate import Certificate
 from lapwing.release.release import Release
 from lapwing.release.runs.learned.running import run_learning
 from lapwing.release.runs.learned.settings import LearnSettings
-from lapwing.release.runs.records import Records
+from lapwing.release.runs.records import Records, Run
 from lapwing.release.runs.settings import Settings
 from lapwing.rows.counting import CodedSource
 from lapwing.rows.source import code_table
@@ -168,9 +167,9 @@ def examine_release(
     # A delta is a chance of unlikely words: what it allows is no broken promise.
     is_unlikely = mode.has_unlikely_words and not settings.selection_delta
     bits = RecordingBits(UnlikelyBits(drawn) if is_unlikely else drawn)
-    run = partial(run, earlier=earlier) if earlier else run
-    recorded = _run(first, settings, run, bits)
-    replayed = _run(second, settings, run, PlaybackBits(np.empty(0, dtype=np.uint64)), recorded.answers)
+    recorded = _run(first, settings, run, bits, earlier=earlier)
+    none_left = PlaybackBits(np.empty(0, dtype=np.uint64))
+    replayed = _run(second, settings, run, none_left, recorded.answers, earlier=earlier)
     terms = _terms(first, settings)
     one, other = HeldRows(first), HeldRows(second)
     exact = [recounted(answer, one, settings.schema) for answer in recorded.answers]
@@ -226,7 +225,7 @@ class _Journal:
         self.check_settled()
         self._settled = None
 
-    def record(self, answers: Sequence[Answer]) -> None:
+    def record(self, answers: Sequence[Answer], part: str = "") -> None:  # noqa: ARG002 - as any sink
         """Keep answers."""
         if self._settled is not None:
             self.check_settled()
@@ -265,6 +264,8 @@ def _run(
     run: Runner,
     bits: RecordingBits | PlaybackBits,
     recorded: Sequence[Answer] = (),
+    *,
+    earlier: Sequence[Answer] = (),
 ) -> Recording:
     """Run a release and keep everything that it shows."""
     journal = _Journal(bits, recorded)
@@ -272,8 +273,15 @@ def _run(
     with _captured() as messages:
         try:
             terms = _terms(source, settings)
-            places: dict[str, Any] = {"debit": journal.debit, "sink": journal, "secret_bits": journal.secret_bits}
-            made = run(source, settings, terms, UNRECORDED, recorded=recorded, **places)
+            paid = Run(
+                records=UNRECORDED,
+                debit=journal.debit,
+                sink=journal,
+                secret_bits=journal.secret_bits,
+                recorded=recorded,
+                earlier=earlier,
+            )
+            made = run(source, settings, terms, paid)
             certificate = made.certificate
             output = _bytes_of(made)
             journal.check_settled()

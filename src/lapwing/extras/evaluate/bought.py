@@ -1,7 +1,7 @@
 """A bought evaluation: its settings, its run, its certificate and what may be published of it."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -19,14 +19,11 @@ from lapwing.extras.evaluate.metrics.tables.public_tables import (
 from lapwing.extras.evaluate.report.bought import BOUGHT_LEAD, bought_sections
 from lapwing.extras.evaluate.report.page import render
 from lapwing.kernel.budget.budget import Budget, BudgetRequest
-from lapwing.kernel.noise.bits import BitSource
 from lapwing.kernel.noise_law import MAX_SD
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.questions.table_distances.question import LARGEST_TOTAL, MOST_BITS, TableDistances
 from lapwing.kernel.room.curator import Curator
-from lapwing.kernel.room.opening import open_room
-from lapwing.kernel.room.transcript import AnswerSink
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.maths.noise_tails import sum_tail
 from lapwing.model.bounds import rows_statements
@@ -44,7 +41,7 @@ from lapwing.present.document import Page
 from lapwing.release.marked import NOTICE, Releasable
 from lapwing.release.runs.certify import Paid, promise_warnings
 from lapwing.release.runs.generators import chosen_seed, generator
-from lapwing.release.runs.records import Records
+from lapwing.release.runs.records import Records, Run
 from lapwing.rows.counting import CodedSource
 from lapwing.rows.out.outputs import write_output
 from lapwing.rows.source import coded_table
@@ -74,6 +71,11 @@ class BoughtSettings:
     selection_delta = Fraction(0)  # the tables compared are public
 
     @property
+    def parts(self) -> Mapping[str, "BoughtSettings"]:
+        """The settings of its one table."""
+        return {"": self}
+
+    @property
     def evaluation(self) -> tuple[str, ...]:
         """Which tables are compared."""
         return tuple(each.digest for each in self.compared)
@@ -87,12 +89,13 @@ def read_bought_settings(
     neighbours: str,
     expected_rows: int | None,
     seed: int | None,
+    transcript: Path | None = None,
 ) -> BoughtSettings:
     """Check what is public, and count the synthetic table, which is public too: its counts are released as they are."""
     refuse_private(synthetic, "the synthetic table")
     named = cast("Relation", neighbours)
     terms = Terms(relation=named, max_rows=schema.max_rows, expected_rows=expected_rows)
-    used = chosen_seed(seed)
+    used = chosen_seed(seed, transcript)
     with coded_table(synthetic, replace(schema.as_written_out, privacy_unit=None)) as source:
         parts = list(source.chunks())
     if not parts:
@@ -202,19 +205,11 @@ def run_evaluation(
     source: CodedSource,
     settings: BoughtSettings,
     terms: Terms,
-    records: Records,
-    *,
-    debit: Callable[[], None],
-    sink: AnswerSink,
-    secret_bits: Callable[[], BitSource],
-    recorded: Sequence[Answer] = (),
+    run: Run,
 ) -> BoughtEvaluation:
-    """Check, debit, ask, certify; arguments as for `lapwing.api.running.run_release`."""
-    budget = settings.request.budget
+    """Check, debit, ask, certify: a task of `Run`."""
     costs = _check(settings, terms)
-    room = open_room(
-        source, settings.schema, terms, budget, debit=debit, secret_bits=secret_bits, sink=sink, recorded=recorded
-    )
+    room = run.desk(source, settings.schema, terms, settings.request.budget)
     counted, rows, rows_error = _number_of_rows(room, terms, costs)
     questions = [
         _question(tables, rows, cost, terms)
@@ -233,7 +228,7 @@ def run_evaluation(
     noisy = (*counted, *answers)
     return BoughtEvaluation(
         variations=variations,
-        certificate=_certificate(settings, terms, records, noisy, rows=rows, variations=variations),
+        certificate=_certificate(settings, terms, run.records, noisy, rows=rows, variations=variations),
         noisy=noisy,
         rows_error=rows_error,
         synthetic_rows=settings.compared[0].rows,

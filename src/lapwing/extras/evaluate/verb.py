@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast, overload
 
-from lapwing.api.linked import tables_by_name
+from lapwing.api.running import tables_by_name
 from lapwing.errors import ParameterError
 from lapwing.extras.evaluate.bought import BoughtEvaluation, read_bought_settings, run_evaluation
 from lapwing.extras.evaluate.cards.cards import CARDS
@@ -209,6 +209,7 @@ def evaluate(
             raise ParameterError(
                 f"{' and '.join(given)}: for internal results only; leave them out, or the budget", code="LW317"
             )
+        book = Book(ledger=ledger, dataset=dataset, transcript=transcript)
         settings = read_bought_settings(
             synthetic,
             usable_schema(schema),
@@ -216,8 +217,8 @@ def evaluate(
             neighbours=neighbours,
             expected_rows=expected_rows,
             seed=seed,
+            transcript=book.path,
         )
-        book = Book(ledger=ledger, dataset=dataset, transcript=transcript)
         with following(progress, finish=repeated):
             return Releasable(run_paid(real, settings, book, run_evaluation)).value
     bought = any(each is not None for each in (delta, expected_rows, ledger, dataset, transcript))

@@ -8,17 +8,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Literal
 
-from lapwing.api.running import read_header
+from lapwing.api.running import going_on, read_header
 from lapwing.errors import DataError, LapwingError
 from lapwing.extras.studio.asked import asked_for
 from lapwing.extras.studio.jobs import Job, begun_release
 from lapwing.kernel.budget.ledger import Ledger
-from lapwing.kernel.plain import read_key
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.room.holds import connect
-from lapwing.kernel.room.transcript import continue_transcript
-from lapwing.release.runs.misfits import left_of, mended, misfit_columns
-from lapwing.release.runs.records import Records
+from lapwing.release.runs.linked import LinkedSettings
+from lapwing.release.runs.misfits import left_of, misfit_columns
+from lapwing.release.runs.records import Records, records_of, take_up
 from lapwing.release.runs.settings import Settings
 from lapwing.schema.named_files import holding_private
 
@@ -113,12 +112,13 @@ def cleared(place: Path) -> None:
 
 def _read(place: Path, transcript: Path) -> Unfinished:
     """Read a transcript, which nobody else may hold."""
-    sink, header, recorded = continue_transcript(transcript)
-    with closing(sink):
-        paid, _, records = read_header(transcript, header, Settings)
-        settings = paid if header["mended"] is None else mended(paid, read_key(header, "mended", dict))
-        earlier: tuple[Answer, ...] = header["earlier"]
-    given = (*earlier, *recorded)
+    with closing(take_up(transcript)) as taken:
+        settings, _ = going_on(read_header(taken), taken, None)
+        records, given = records_of(taken), taken.given
+    if isinstance(settings, LinkedSettings):
+        raise DataError(
+            f"the transcript {transcript} is of linked tables; finish it with `lapwing resume`", code="LW611"
+        )
     is_paid = _is_paid(place, records, given)
     if given and not is_paid:  # to finish it would debit it now
         raise DataError(
@@ -137,7 +137,7 @@ def _read(place: Path, transcript: Path) -> Unfinished:
         share=_share(settings, given),
         schema=settings.schema.fingerprint,
     )
-    bad = misfit_columns(settings, recorded)
+    bad = misfit_columns(settings, taken.recorded)
     if not bad:
         return found
     rest = left_of(settings.request.budget, given)

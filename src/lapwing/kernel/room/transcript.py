@@ -25,6 +25,9 @@ _REFUSED = re.compile(rb' \{"refused": "(LW[0-9]{3})"\}')
 _MENDED = "mended"
 """Key of a line with the schema of all answers behind it: those before it were given under another, and are paid."""
 
+_PART = "part"
+"""Key of an answer's line: the table of several that it is about."""
+
 _MARK = " "
 """Begins a line of answers before their noise is drawn, and ends each line of them but the last (see `_draw_left`)."""
 
@@ -36,8 +39,8 @@ class AnswerSink(Protocol):
         """Make durable that noise is about to be drawn; what comes next is `record` or `refuse`, or the run is over."""
         ...
 
-    def record(self, answers: Sequence[Answer]) -> None:
-        """Make the answers durable."""
+    def record(self, answers: Sequence[Answer], part: str = "") -> None:
+        """Make the answers durable; part: of a run about several tables, the one that they are about."""
         ...
 
     def refuse(self, code: str) -> None:
@@ -51,7 +54,7 @@ class NoTranscript:
     def begin(self) -> None:
         """Keep nothing."""
 
-    def record(self, answers: Sequence[Answer]) -> None:
+    def record(self, answers: Sequence[Answer], part: str = "") -> None:
         """Keep nothing."""
 
     def refuse(self, code: str) -> None:
@@ -68,21 +71,22 @@ class NoTranscript:
 
 
 class Watched:
-    """Pass everything on, and show answers to somebody once they are durable."""
+    """Pass everything on, answers with the part that they are of, and show these to somebody once they are durable."""
 
-    __slots__ = ("_sink", "_watch")
+    __slots__ = ("_part", "_sink", "_watch")
 
-    def __init__(self, sink: AnswerSink, watch: Callable[[Sequence[Answer]], None]) -> None:
+    def __init__(self, sink: AnswerSink, watch: Callable[[Sequence[Answer]], None], part: str = "") -> None:
         self._sink = sink
         self._watch = watch
+        self._part = part
 
     def begin(self) -> None:
         """Make durable that noise is about to be drawn."""
         self._sink.begin()
 
-    def record(self, answers: Sequence[Answer]) -> None:
+    def record(self, answers: Sequence[Answer], part: str = "") -> None:
         """Make the answers durable, then show them."""
-        self._sink.record(answers)
+        self._sink.record(answers, part or self._part)
         self._watch(answers)
 
     def refuse(self, code: str) -> None:
@@ -115,9 +119,9 @@ class TranscriptFile:
         with suppress(OSError):
             os.truncate(self._path, self._path.stat().st_size - len(_MARK))
 
-    def record(self, answers: Sequence[Answer]) -> None:
+    def record(self, answers: Sequence[Answer], part: str = "") -> None:
         """Append one line per answer and wait for the disk."""
-        _append(self._path, f"{_MARK}\n".join(json.dumps(answer.to_dict()) for answer in answers) + "\n", "ab")
+        _append(self._path, f"{_MARK}\n".join(json.dumps(answer_line(each, part)) for each in answers) + "\n", "ab")
 
     def refuse(self, code: str) -> None:
         """Write the refusal in the place of answers and wait for the disk."""
@@ -138,6 +142,11 @@ class TranscriptFile:
             each.unlink(missing_ok=True)
 
 
+def answer_line(answer: Answer, part: str) -> dict[str, Any]:
+    """Return what a line of a transcript says of an answer."""
+    return {_PART: part, **answer.to_dict()} if part else answer.to_dict()
+
+
 def create_transcript(path: Path, header: Mapping[str, Any]) -> TranscriptFile:
     """Start a transcript with its header.
 
@@ -153,7 +162,8 @@ def continue_transcript(path: Path) -> tuple[TranscriptFile, dict[str, Any], tup
     """Take hold of a transcript, read it, and cut off a last line that a crash left incomplete.
 
     Returns header: the public settings of the release; where the ledger's folder was moved, with its ledger's new
-    place; ``mended``: the last schema that was mended, or None; ``earlier``: the answers before it.
+    place; ``mended``: the last schema that was mended, or None; ``earlier``: the answers before it; ``parts``: the
+    table of several that each answer is about, or "", of these first.
     """
     if not os.path.isfile(path):
         raise DataError(f"there is no transcript {path}; give the file that the release wrote", code="LW610")
@@ -214,10 +224,12 @@ def _parse(path: Path, text: bytes) -> tuple[dict[str, Any], tuple[Answer, ...]]
     try:
         lines = [json.loads(line) for line in text.splitlines() if _REFUSED.fullmatch(line) is None]
         mended = [place for place, line in enumerate(lines) if place and _MENDED in line]
-        given = [answer_from_dict(line) for line in lines[1:] if _MENDED not in line]
+        said = [line for line in lines[1:] if _MENDED not in line]
+        parts = tuple(str(line.pop(_PART, "")) for line in said)
+        given = [answer_from_dict(line) for line in said]
         before = mended[-1] - len(mended) if mended else 0
         schema = lines[mended[-1]][_MENDED] if mended else None
-        header = {**lines[0], "mended": schema, "earlier": tuple(given[:before])}
+        header = {**lines[0], "mended": schema, "earlier": tuple(given[:before]), "parts": parts}
         answers = tuple(given[before:])
         known = header.get("format") == FORMAT
     except MALFORMED:

@@ -1,7 +1,12 @@
 """The public randomness: the one place where a NumPy generator is made."""
 
+import json
+import os
+from pathlib import Path
+
 import numpy as np
 
+from lapwing.errors import ParameterError
 from lapwing.schema.scalars import check_whole_number
 
 _PURPOSES = (
@@ -18,15 +23,28 @@ def checked_seed(seed: object) -> int | None:
     return check_whole_number("seed", given, 0, 2**128 - 1, hint, limit="2**128 - 1", code="LW309")
 
 
-def fresh_seed() -> int:
+def _fresh_seed() -> int:
     """Return a new seed from the operating system, to be recorded in the certificate."""
     return int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
 
 
-def chosen_seed(seed: object) -> int:
-    """Return the seed, or a fresh one where none is given."""
+def chosen_seed(seed: object, transcript: Path | None = None) -> int:
+    """Return the seed, or the one that a transcript was begun with, or a fresh one where neither is there."""
     own = checked_seed(seed)
-    return fresh_seed() if own is None else own
+    kept = _recorded_seed(transcript) if own is None else own
+    return _fresh_seed() if kept is None else kept
+
+
+def _recorded_seed(transcript: Path | None) -> int | None:
+    """Return the seed that a transcript was begun with; None where there is none that can be read."""
+    if transcript is None or not os.path.isfile(transcript):
+        return None
+    try:
+        with transcript.open("rb") as file:
+            settings = json.loads(file.readline())["settings"]
+        return checked_seed(next(iter(settings.get("parts", {"": settings}).values()))["seed"])
+    except (OSError, ValueError, KeyError, TypeError, StopIteration, AttributeError, RecursionError, ParameterError):
+        return None  # what is wrong with it is said where it is taken up
 
 
 def generator(seed: int, purpose: str) -> np.random.Generator:

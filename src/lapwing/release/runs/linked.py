@@ -1,7 +1,5 @@
 """The settings of a release of linked tables, checked before any row is read."""
 
-import json
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -15,13 +13,17 @@ from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.terms import Relation
 from lapwing.mechanisms.registry import default_mechanism, looks_at_misfits
 from lapwing.model.bounds import rows_range
+from lapwing.model.certificate.certificate import Certificate
+from lapwing.model.certificate.cost_lines import Requested
 from lapwing.model.certificate.declared import FALSE_WARNING
 from lapwing.model.certificate.notices import Notice
-from lapwing.release.runs.generators import checked_seed, fresh_seed
+from lapwing.model.linked_files import LinkedCertificate
+from lapwing.release.runs.certify import promised_epsilons
+from lapwing.release.runs.generators import chosen_seed
 from lapwing.release.runs.misfits import KEYS, row_shares, rows_limit
 from lapwing.release.runs.settings import SETTINGS, Settings, misfit_share, table_settings, usable_schema
 from lapwing.schema.linked.coded import SMALL
-from lapwing.schema.linked.database import LinkedSchema, with_files
+from lapwing.schema.linked.database import LinkedSchema, published, with_files
 from lapwing.schema.scalars import quote, told
 from lapwing.schema.schemas import Schema
 
@@ -127,9 +129,7 @@ def read_linked_settings(
     """
     linked = LinkedSchema.load(cast("Any", schema))
     request = read_request(epsilon=epsilon, delta=delta, rho=rho)
-    own = checked_seed(seed)
-    kept = _recorded_seed(transcript) if own is None else own
-    used = fresh_seed() if kept is None else kept
+    used = chosen_seed(seed, transcript)
     budgets = request.budget.split(_shares(linked, shares))
     mechanisms, expected = _by_table(linked, "mechanism", mechanism), _expected(linked, expected_rows)
     parts = {
@@ -138,7 +138,7 @@ def read_linked_settings(
             mechanisms.get(name) or _usual(linked, name),
             budget,
             expected.get(name),
-            (used, own is not None),
+            (used, seed is not None),
             keys=not linked.is_events and linked.table(name).parent == linked.names[0],
         )
         for name, budget in zip(linked.names, budgets, strict=True)
@@ -177,6 +177,21 @@ def few_warnings(answers: Sequence[Answer], of_parent: Sequence[Answer]) -> tupl
     if below is None or above is None or below[1] >= _FEW * above[0]:
         return ()
     return (Notice("few_rows", {"rows": round(1 / _FEW)}),)
+
+
+def certificate_of(settings: LinkedSettings, parts: Mapping[str, Certificate]) -> LinkedCertificate:
+    """Return the certificate of all parts."""
+    request = settings.request
+    first, *others = (part.total for part in parts.values())
+    total = sum(others, first)
+    assert total.amount <= request.budget.amount, "each part spends at most its own budget, and these sum to the whole"
+    return LinkedCertificate(
+        linked=settings.linked,
+        published=published(settings.linked),
+        parts=parts,
+        requested=Requested.of(request),
+        epsilons=promised_epsilons(request, total),
+    )
 
 
 def refuse_settings_of_one(**given: object) -> None:
@@ -271,14 +286,3 @@ def _part(
     if looks_at_misfits(found.mechanism) and not keys:
         return found
     return replace(found, misfit_share=misfit_share(budget, schema.max_rows, found.expected_rows), keys=keys)
-
-
-def _recorded_seed(transcript: Path | None) -> int | None:
-    """Return the seed that a transcript was begun with; None where there is none that can be read."""
-    if transcript is None or not os.path.isfile(transcript):
-        return None
-    try:
-        with transcript.open("rb") as file:
-            return int(next(iter(json.loads(file.readline())["settings"]["parts"].values()))["seed"])
-    except (OSError, ValueError, KeyError, TypeError, StopIteration, AttributeError, RecursionError):
-        return None  # what is wrong with it is said where it is taken up

@@ -4,9 +4,9 @@ import hashlib
 import json
 import os
 import uuid
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing, suppress
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -14,16 +14,25 @@ from typing import Any, Protocol, TypeVar
 
 from lapwing.errors import BudgetError, CapacityError, DataError, LapwingError, ParameterError, ReleaseMismatchError
 from lapwing.kernel.budget.accounts import CODE, DRAWING
-from lapwing.kernel.budget.budget import BudgetRequest
+from lapwing.kernel.budget.budget import Budget, BudgetRequest
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.kernel.budget.store import place_of
 from lapwing.kernel.codec import KNOWN
-from lapwing.kernel.noise.bits import SystemBits
+from lapwing.kernel.noise.bits import BitSource, SystemBits
 from lapwing.kernel.questions.questions import RECORDS, Answer
 from lapwing.kernel.room.begun import Begun, finish_of
 from lapwing.kernel.room.holds import transcripts_of
-from lapwing.kernel.room.opening import public_terms
-from lapwing.kernel.room.transcript import NoTranscript, TranscriptFile, continue_transcript, create_transcript, is_over
+from lapwing.kernel.room.opening import Desk, open_room, public_terms
+from lapwing.kernel.room.transcript import (
+    AnswerSink,
+    NoTranscript,
+    TranscriptFile,
+    Watched,
+    answer_line,
+    continue_transcript,
+    create_transcript,
+    is_over,
+)
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.on_demand import extra
 from lapwing.release.runs.account_terms import everywhere
@@ -31,7 +40,9 @@ from lapwing.release.runs.misfits import ENDED
 from lapwing.release.runs.settings import SETTINGS, Settings, spending_of
 from lapwing.release.runs.transcripts import is_answered, leave_folder, lost_debit, make_folder, unpaid_transcripts
 from lapwing.release.runs.unaccounted import Spent, remember
+from lapwing.rows.counting import CodedSource
 from lapwing.rows.source import coded_table
+from lapwing.schema.named_files import refuse_private
 from lapwing.schema.scalars import path_text, told, visible
 from lapwing.schema.schemas import Schema
 from lapwing.version import code_fingerprint
@@ -51,6 +62,10 @@ class PaidSettings(Protocol):
     @property
     def request(self) -> BudgetRequest:
         """Gives the budget."""
+
+    @property
+    def parts(self) -> Mapping[str, Any]:
+        """The settings of each table, by name; of one table these, by ""."""
 
     @property
     def selection_delta(self) -> Fraction:
@@ -76,6 +91,62 @@ class Records:
     ledger: str | None
     dataset: str | None
     transcript: Path | None = field(metadata=KNOWN)
+
+
+def _nobody(_: Sequence[Answer]) -> None:
+    """Watch nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """A paid run: where it is recorded, what pays for it, and what was answered already.
+
+    What is done with it is a task, ``task(source, settings, terms, run)``: it refuses what can be refused, asks at
+    `desk`, and returns a function of the answers, the settings and the seed.
+
+    debit: commits the ledger entry, once; raises when the ledger refuses; secret_bits: makes the source of secret
+    randomness, after the debit; recorded: answers of an interrupted run, given again without a draw; parts: of several
+    tables, which one each of them is of; earlier: answers under a schema that was mended since, which are paid for.
+    """
+
+    records: Records
+    debit: Callable[[], None]
+    sink: AnswerSink
+    secret_bits: Callable[[], BitSource] = SystemBits
+    recorded: Sequence[Answer] = ()
+    parts: Sequence[str] = ()
+    part: str = ""
+    earlier: Sequence[Answer] = ()
+    most_cells: int | None = None
+
+    def of(self, part: str) -> "Run":
+        """Return the run of one table of several: its lines of the record bear its name."""
+        own = tuple(answer for name, answer in zip(self.parts, self.recorded, strict=True) if name == part)
+        return replace(self, part=part, recorded=own)
+
+    def desk(
+        self,
+        source: CodedSource,
+        schema: Schema,
+        terms: Terms,
+        budget: Budget,
+        *,
+        watch: Callable[[Sequence[Answer]], None] = _nobody,
+        delta: Fraction = Fraction(0),
+    ) -> Desk:
+        """Debit, and return where questions are answered; watch: is shown new answers once they are durable."""
+        return open_room(
+            source,
+            schema,
+            terms,
+            budget,
+            debit=self.debit,
+            secret_bits=self.secret_bits,
+            sink=Watched(self.sink, watch, self.part),
+            recorded=self.recorded,
+            delta=delta,
+            most_cells=self.most_cells,
+        )
 
 
 def new_records(ledger: object, dataset: str | None, transcript: object, settings: PaidSettings) -> Records:
@@ -115,18 +186,21 @@ class AccountedSink:
 
     That noise is about to be drawn is noted in both before: of copies of a transcript, the ledger lets one draw.
 
-    recorded: answers that a resumed transcript holds already; None for a new release.
+    recorded: answers that a resumed transcript holds already, with the part that each is of; None for a new release.
     """
 
     __slots__ = ("_digests", "_is_new", "_records", "_transcript")
 
     def __init__(
-        self, transcript: TranscriptFile | NoTranscript, records: Records, recorded: Sequence[Answer] | None = None
+        self,
+        transcript: TranscriptFile | NoTranscript,
+        records: Records,
+        recorded: Iterable[tuple[str, Answer]] | None = None,
     ) -> None:
         self._transcript = transcript
         self._records = records
         self._is_new = recorded is None
-        self._digests = [_digest(answer.to_dict()) for answer in recorded or ()]
+        self._digests = [_digest(answer_line(answer, part)) for part, answer in recorded or ()]
 
     def begin(self) -> None:
         """Make durable that noise is about to be drawn; what the ledger refuses leaves no mark."""
@@ -143,10 +217,10 @@ class AccountedSink:
         """Make a refusal durable."""
         self._transcript.refuse(code)
 
-    def record(self, answers: Sequence[Answer]) -> None:
+    def record(self, answers: Sequence[Answer], part: str = "") -> None:
         """Make the answers durable; the ledger notes them with the next draw, or at the end."""
-        self._transcript.record(answers)
-        self._digests += [_digest(answer.to_dict()) for answer in answers]
+        self._transcript.record(answers, part)
+        self._digests += [_digest(answer_line(answer, part)) for answer in answers]
 
     def debit(self, settings: PaidSettings) -> None:
         """Commit the ledger entry, once, unless a policy forbids it."""
@@ -214,7 +288,127 @@ def _spent(settings: PaidSettings) -> Spent:
     )
 
 
-def open_sink(records: Records, settings: PaidSettings, terms: Terms) -> AccountedSink:
+def _digest(document: Mapping[str, Any]) -> str:
+    """Return the fingerprint of an answer's line, or of all settings of a release."""
+    return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taken:
+    """A transcript that was taken up: nobody else goes on from it until it is closed."""
+
+    path: Path
+    file: TranscriptFile
+    header: Mapping[str, Any]
+    recorded: tuple[Answer, ...]
+
+    @property
+    def given(self) -> tuple[Answer, ...]:
+        """All answers, with those under a schema that was mended since."""
+        return (*self.header["earlier"], *self.recorded)
+
+    def close(self) -> None:
+        """Let go of it."""
+        self.file.close()
+
+
+def take_up(path: Path) -> Taken:
+    """Take up a transcript; a DataError where that cannot be."""
+    file, header, recorded = continue_transcript(path)
+    return Taken(path=path, file=file, header=header, recorded=recorded)
+
+
+def records_of(taken: Taken) -> Records:
+    """Return where the run of a transcript was recorded; the ledger must be one of Lapwing's."""
+    records = RECORDS.read(Records, taken.header.get("records"), transcript=taken.path)
+    refuse_private(records.ledger, "the ledger that the transcript names")
+    return records
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Book:
+    """Where a paid run is to be recorded, as its caller says; the transcript may be there, of the same run.
+
+    taken: the transcript, where it was taken up before.
+    """
+
+    ledger: object = None
+    dataset: str | None = None
+    transcript: object = None
+    taken: Taken | None = None
+
+    @property
+    def path(self) -> Path | None:
+        """Where the transcript is, or is to be."""
+        return None if self.transcript is None else Path(path_text("transcript", self.transcript))
+
+    def fresh(self, settings: PaidSettings) -> Records | None:
+        """Return where a new run is recorded once the ledger knows the data set; None if its file is there."""
+        if self.path is not None and os.path.exists(self.path):
+            return None
+        return new_records(self.ledger, self.dataset, self.transcript, settings)
+
+    @contextmanager
+    def taken_up(self, fresh: Records | None) -> Iterator["Book"]:
+        """Take up the transcript unless the run is `fresh`, and let go of it at the end."""
+        if fresh is not None:
+            yield self
+            return
+        assert self.path is not None
+        with closing(self.taken or take_up(self.path)) as taken:
+            yield replace(self, taken=taken)
+
+    def begin(
+        self, fresh: Records | None, settings: PaidSettings, terms: Terms, mend: Schema | None = None
+    ) -> tuple[AccountedSink, Run]:
+        """Begin the run that `fresh` returned records of, or go on with the transcript that was taken up.
+
+        settings: as they are, or were, debited; mend: a schema under which it goes on from here.
+        """
+        if fresh is not None:
+            sink = _opened_sink(fresh, settings, terms)
+            return sink, Run(records=fresh, debit=partial(sink.debit, settings), sink=sink)
+        taken = self.taken
+        assert taken is not None
+        records = self._same(taken, settings, terms)
+        if records is None or not settings.parts.keys() >= set(taken.header["parts"]):
+            raise DataError(
+                f"the transcript {taken.path} is of another run: of other tables, settings or ledger; give a new file, "
+                "or repeat the call that it is of",
+                code="LW611",
+            )
+        parts = taken.header["parts"]
+        sink = AccountedSink(taken.file, records, zip(parts, taken.given, strict=True))
+
+        def debit() -> None:
+            """Pay once, by the settings of the first time, and only then note the schema."""
+            sink.debit(settings)
+            if mend is not None:
+                taken.file.mend(mend.to_dict())
+
+        earlier = taken.header["earlier"] if mend is None else taken.given
+        recorded = taken.recorded if mend is None else ()
+        own = parts[len(earlier) :]
+        return sink, Run(records=records, debit=debit, sink=sink, recorded=recorded, parts=own, earlier=earlier)
+
+    def _same(self, taken: Taken, settings: PaidSettings, terms: Terms) -> Records | None:
+        """Return where the run of a transcript was recorded, or None where it is another one."""
+        wanted = json.loads(json.dumps({"settings": SETTINGS.write(settings), "terms": RECORDS.write(terms)}))
+        if any(taken.header.get(key) != value for key, value in wanted.items()):
+            return None
+        try:
+            records = records_of(taken)
+        except ParameterError as error:
+            if error.code != "LW643":
+                raise
+            return None
+        is_same = self.dataset in (None, records.dataset)
+        if self.ledger is not None:
+            is_same &= everywhere(path_text("ledger", self.ledger)) == records.ledger
+        return records if is_same else None
+
+
+def _opened_sink(records: Records, settings: PaidSettings, terms: Terms) -> AccountedSink:
     """Write the transcript's header, so that a crash right after the debit can be resumed."""
     if records.transcript is None:
         return AccountedSink(NoTranscript(), records)
@@ -231,70 +425,6 @@ def open_sink(records: Records, settings: PaidSettings, terms: Terms) -> Account
     except DataError:
         leave_folder(records.ledger)
         raise
-
-
-def _digest(values: Mapping[str, Any]) -> str:
-    """Return the fingerprint of an answer, or of all settings of a release."""
-    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
-
-
-Recorded = tuple[AccountedSink, Records, tuple[Answer, ...]]
-"""Where answers become durable, where the run is recorded, and the answers that are there already."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Book:
-    """Where a paid run is to be recorded, as its caller says; the transcript may be there, of the same run."""
-
-    ledger: object
-    dataset: str | None
-    transcript: object
-
-    @property
-    def path(self) -> Path | None:
-        """Where the transcript is, or is to be."""
-        return None if self.transcript is None else Path(path_text("transcript", self.transcript))
-
-    def fresh(self, settings: PaidSettings) -> Records | None:
-        """Return where a new run is recorded once the ledger knows the data set; None if its file is there."""
-        if self.path is not None and os.path.exists(self.path):
-            return None
-        return new_records(self.ledger, self.dataset, self.transcript, settings)
-
-    def begin(self, records: Records | None, settings: PaidSettings, terms: Terms) -> Recorded:
-        """Begin the run that `fresh` returned records of, or take up the transcript."""
-        if records is not None:
-            return open_sink(records, settings, terms), records, ()
-        assert self.path is not None
-        return _continued(self.path, settings, terms, self)
-
-
-def _continued(path: Path, settings: PaidSettings, terms: Terms, book: Book) -> Recorded:
-    """Take up the transcript of the same run, or refuse it."""
-    sink, header, recorded = continue_transcript(path)
-    records = _same_records(path, header, settings, terms)
-    is_same = records is not None and book.dataset in (None, records.dataset)
-    if book.ledger is not None and records is not None:
-        is_same &= everywhere(path_text("ledger", book.ledger)) == records.ledger
-    if records is not None and is_same:
-        return AccountedSink(sink, records, recorded), records, recorded
-    sink.close()
-    raise DataError(
-        f"the transcript {path} is of another run: of other tables, settings or ledger; give a new file, or repeat the "
-        "call that it is of",
-        code="LW611",
-    )
-
-
-def _same_records(path: Path, header: Mapping[str, Any], settings: PaidSettings, terms: Terms) -> Records | None:
-    """Return where the run of a transcript was recorded, or None where it is another one."""
-    wanted = json.loads(json.dumps({"settings": SETTINGS.write(settings), "terms": RECORDS.write(terms)}))
-    if any(header.get(key) != value for key, value in wanted.items()):
-        return None
-    try:
-        return RECORDS.read(Records, header.get("records"), transcript=path)
-    except ParameterError:
-        return None
 
 
 T = TypeVar("T")
@@ -366,17 +496,20 @@ def resumed_line(settings: Settings, records: Records, answers: int) -> str:
     return visible(" ".join(line.splitlines()))
 
 
-def run_paid(data: object, settings: PaidSettings, book: Book, run: Callable[..., T]) -> T:
-    """Read the rows, begin or take up the record, and do the run, which is debited once however often it is done."""
+def paid_run(sink: AccountedSink, run: Run, task: Callable[[Run], T]) -> T:
+    """Do the task of a run that has begun, which is debited once however often it is done."""
+
+    def done() -> T:
+        with closing(sink):
+            return task(run)
+
+    return resumable(run.records.transcript, done)
+
+
+def run_paid(data: object, settings: PaidSettings, book: Book, task: Callable[..., T]) -> T:
+    """Read the rows of one table, begin or take up the record, and do a task."""
     fresh = book.fresh(settings)
     with coded_table(data, settings.schema, is_paid=True) as source:
         terms = public_terms(source, settings.schema, settings.relation, settings.expected_rows)
-
-        sink, records, recorded = book.begin(fresh, settings, terms)
-        work = partial(run, source, settings, terms, records, sink=sink, recorded=recorded, secret_bits=SystemBits)
-
-        def paid() -> T:
-            with closing(sink):
-                return work(debit=partial(sink.debit, settings))
-
-        return resumable(records.transcript, paid)
+        with book.taken_up(fresh) as held:
+            return paid_run(*held.begin(fresh, settings, terms), partial(task, source, settings, terms))

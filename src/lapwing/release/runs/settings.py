@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
+from pathlib import Path
 from typing import Any, ClassVar, Final, cast
 
 from lapwing.errors import ParameterError, SchemaError
@@ -72,6 +73,11 @@ class Settings:
     keys: bool = field(default=False, metadata=SELDOM)
 
     @property
+    def parts(self) -> Mapping[str, "Settings"]:
+        """The settings of its one table."""
+        return {"": self}
+
+    @property
     def selection_delta(self) -> Fraction:
         """The part of δ that selections of texts take: none."""
         return Fraction(0)
@@ -134,8 +140,12 @@ def read_settings(
     public_tables: object = None,
     prior: object = None,
     misfits: Number = MOST_MISFITS,
+    transcript: Path | None = None,
 ) -> Settings:
-    """Check the settings of `lapwing.synthesize`; see there for their meaning."""
+    """Check the settings of `lapwing.synthesize`; see there for their meaning.
+
+    transcript: where it is or is to be; one that is there gives the seed that was drawn for it.
+    """
     most = exact_number("misfits", misfits)
     if not 0 <= most <= 1:
         raise ParameterError(
@@ -145,7 +155,13 @@ def read_settings(
     request = read_request(epsilon=epsilon, delta=delta, rho=rho)
     checked = with_public_tables(usable_schema(schema), public_tables)
     found = table_settings(
-        checked, mechanism, request, neighbours, expected_rows, seed=seed, is_seeded=seed is not None
+        checked,
+        mechanism,
+        request,
+        neighbours,
+        expected_rows,
+        seed=chosen_seed(seed, transcript),
+        is_seeded=seed is not None,
     )
     read = with_priors(found.mechanism, checked, prior, (request.budget, found.relation))
     share = (
@@ -176,7 +192,7 @@ def table_settings(
     neighbours: str,
     expected: int | None,
     *,
-    seed: int | None,
+    seed: int,
     is_seeded: bool,
 ) -> Settings:
     """Return the settings of one table."""
@@ -185,14 +201,13 @@ def table_settings(
     relation = checked_relation(neighbours, chosen)  # before public points are read
     rows = public_total(schema) if expected is None else expected
     rows = Terms(relation=relation, max_rows=schema.max_rows, expected_rows=rows).expected_rows
-    used = chosen_seed(seed)
     return Settings(
         schema=schema,
-        mechanism=with_public_points(chosen, schema, used),
+        mechanism=with_public_points(chosen, schema, seed),
         request=request,
         relation=relation,
         expected_rows=rows,
-        seed=used,
+        seed=seed,
         is_seeded=is_seeded,
     )
 
@@ -258,9 +273,11 @@ def checked_relation(neighbours: str, mechanism: Mechanism) -> Relation:
 
 def spending_of(settings: Any) -> Spending:  # noqa: ANN401 - all that is paid for
     """Return what a policy looks at; somebody else's mechanism cannot take the name of one of Lapwing's."""
-    parts = getattr(settings, "parts", {"": settings}).values()
     return Spending(
-        runs=tuple(name_in_files(each.mechanism) if isinstance(each, Settings) else each.name for each in parts),
+        runs=tuple(
+            name_in_files(each.mechanism) if isinstance(each, Settings) else each.name
+            for each in settings.parts.values()
+        ),
         budget=settings.request.budget,
         delta=settings.request.delta or Fraction(0),
         selection_delta=settings.selection_delta,

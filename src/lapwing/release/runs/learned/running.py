@@ -1,6 +1,6 @@
 """Learn a domain from noisy answers, write its certificate, and say beforehand, by the noise, what can be found."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Final
@@ -8,19 +8,16 @@ from typing import Any, Final
 import numpy as np
 
 from lapwing.errors import SchemaError
-from lapwing.kernel.noise.bits import BitSource
 from lapwing.kernel.questions.category_selection.question import CategorySelection, SelectedTexts
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts
 from lapwing.kernel.questions.questions import Answer
-from lapwing.kernel.room.opening import open_room
-from lapwing.kernel.room.transcript import AnswerSink, Watched
 from lapwing.kernel.terms import Terms
 from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.certificate.notices import Notice
 from lapwing.release.runs.certify import Paid, promise_warnings
 from lapwing.release.runs.learned.domains import BOUNDS, CATEGORIES, Learned, learned_fields
 from lapwing.release.runs.learned.settings import LearnSettings
-from lapwing.release.runs.records import Records
+from lapwing.release.runs.records import Records, Run
 from lapwing.release.runs.watching import told
 from lapwing.rows.counting import CodedSource
 from lapwing.schema.fields import Field
@@ -69,38 +66,18 @@ def run_learning(
     source: CodedSource,
     settings: LearnSettings,
     terms: Terms,
-    records: Records,
-    *,
-    debit: Callable[[], None],
-    sink: AnswerSink,
-    secret_bits: Callable[[], BitSource],
-    recorded: Sequence[Answer] = (),
+    run: Run,
 ) -> LearnedDomain:
-    """Debit, ask, make fields, certify.
-
-    source: the private rows, read by the opened schema; only the room looks at them; debit: commits the ledger entry;
-    raises when the ledger refuses; secret_bits: makes the source of secret randomness, after the debit; recorded:
-    answers of an interrupted run, given again without a draw. Returns a function of the answers and the settings alone.
-    """
+    """Debit, ask, make fields, certify: a task of `Run`, with the rows as the opened schema reads them."""
     budget = settings.request.budget
     _ = outlook(settings, terms)  # what cannot be asked is refused before it is paid for
-    answers = list(recorded)
+    answers = list(run.recorded)
 
     def keep(new: Sequence[Answer]) -> None:
         answers.extend(new)
         told("counting and adding noise", float(sum(each.question.cost.amount for each in answers) / budget.amount))
 
-    room = open_room(
-        source,
-        settings.schema,
-        terms,
-        budget,
-        debit=debit,
-        secret_bits=secret_bits,
-        sink=Watched(sink, keep),
-        recorded=recorded,
-        delta=settings.selection_delta,
-    )
+    room = run.desk(source, settings.schema, terms, budget, watch=keep, delta=settings.selection_delta)
     learned = learned_fields(
         room,
         settings.schema,
@@ -111,12 +88,12 @@ def run_learning(
         quantile=settings.quantile,
         dictionaries=settings.dictionaries,
     )
-    schema = _filled_in(settings, learned, records)
+    schema = _filled_in(settings, learned, run.records)
     return LearnedDomain(
         schema=schema,
         names=settings.names,
         notes=learned.notes,
-        certificate=_certificate(settings, terms, records, (tuple(answers), learned, schema)),
+        certificate=_certificate(settings, terms, run.records, (tuple(answers), learned, schema)),
         noisy=tuple(answers),
     )
 

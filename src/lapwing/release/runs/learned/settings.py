@@ -58,6 +58,11 @@ class LearnSettings:
     expected_rows = None  # no guess of the number of rows is of use here
 
     @property
+    def parts(self) -> Mapping[str, "LearnSettings"]:
+        """The settings of its one table."""
+        return {"": self}
+
+    @property
     def domain(self) -> dict[str, Any]:
         """What was asked for, beside schema and budget, as plain JSON values: the certificate's settings."""
         return {

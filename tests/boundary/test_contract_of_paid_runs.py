@@ -1,0 +1,145 @@
+"""What every paid run keeps: one debit, each answer drawn once, the same call goes on from its transcript.
+
+The tasks are a release of one table, one of linked tables, a learned schema and an evaluation with a budget.
+"""
+
+import json
+
+import polars as pl
+import pytest
+
+import lapwing as lw
+from lapwing.kernel.budget.ledger import Ledger
+from lapwing.kernel.noise.bits import SystemBits
+from lapwing.release.runs.records import AccountedSink
+from lapwing.schema.schemas import Schema
+
+HOME = {"name": "home", "type": "integer", "role": "identifier"}
+FLAG = {"name": "flag", "type": "boolean", "constraints": {"required": True}}
+ONE = {"fields": [FLAG, {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 99}}]}
+TWO = {
+    "tables": {
+        "homes": {"primaryKey": "home", "fields": [HOME, FLAG]},
+        "people": {"foreignKeys": {"home": "homes"}, "maxRows": 2, "fields": [HOME, {**FLAG, "name": "adult"}]},
+    }
+}
+TABLE = pl.DataFrame({"flag": [True, False] * 60, "age": list(range(60)) * 2})
+OTHER = pl.DataFrame({"flag": [True] * 90 + [False] * 30, "age": [7] * 120})
+HOMES = {
+    "homes": pl.DataFrame({"home": range(60), "flag": [True, False] * 30}),
+    "people": pl.DataFrame({"home": [*range(60)] * 2, "adult": [True] * 60 + [False] * 60}),
+}
+
+
+def _released(data, schema, **more):
+    return lw.synthesize(data, schema, epsilon=3, mechanism="independent", **more)
+
+
+TASKS = {
+    "release": ("row", lambda **more: _released(TABLE, ONE, **more)),
+    "linked": ("home:2", lambda **more: _released(HOMES, TWO, **more)),
+    "learned": (
+        "row",
+        lambda **more: Schema.learn(
+            TABLE, {"draft": True, "fields": [{"name": "age", "type": "integer"}]}, epsilon=3, **more
+        ),
+    ),
+    "evaluation": ("row", lambda **more: lw.evaluate(TABLE, OTHER, ONE, epsilon=3, **more)),
+}
+
+
+@pytest.fixture(params=TASKS)
+def task(request, tmp_path):
+    """Return a paid run that a ledger and a transcript record."""
+    unit, run = TASKS[request.param]
+    book = Ledger.create_or_open(tmp_path / "budget.db")
+    book.init("data", unit="pure", limit=10, relation="add-remove", privacy_unit=unit)
+    places = {"ledger": tmp_path / "budget.db", "transcript": tmp_path / "t.jsonl"}
+    return lambda: run(**places), book, places["transcript"]
+
+
+def shown(made):
+    """Return all that a run gives."""
+    if isinstance(made, Schema):
+        return json.dumps(made.to_dict())
+    noisy = made.noisy if hasattr(made, "noisy") else [each.noisy for each in made.parts.values()]
+    return f"{made.certificate.to_dict()} {noisy}"
+
+
+def no_words(self, count):
+    """Draw nothing."""
+    raise AssertionError(f"{count} secret words are drawn again")
+
+
+def test_the_same_call_gives_the_same_again_and_pays_and_draws_once(task, monkeypatch):
+    run, book, transcript = task
+    first, written = shown(run()), transcript.read_bytes()
+
+    monkeypatch.setattr(SystemBits, "words", no_words)
+
+    assert shown(run()) == first
+    assert transcript.read_bytes() == written
+    assert book.balance().spent == 3
+
+
+def test_after_each_answer_the_same_call_goes_on_and_pays_once(task, monkeypatch):
+    run, book, transcript = task
+    record, left = AccountedSink.record, 1
+
+    def stop(self, *answered):
+        nonlocal left
+        record(self, *answered)
+        left -= 1
+        if not left:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(AccountedSink, "record", stop)
+    stops, kept = 0, b""
+    while True:
+        left = 1
+        try:
+            made = run()
+        except KeyboardInterrupt:
+            stops += 1
+            assert transcript.read_bytes().startswith(kept)
+            kept = transcript.read_bytes()
+            continue
+        break
+
+    assert stops >= 1
+    assert transcript.read_bytes() == kept
+    assert book.balance().spent == 3
+    monkeypatch.setattr(SystemBits, "words", no_words)
+    assert shown(run()) == shown(made)
+
+
+def test_no_answer_goes_over_to_another_table(task):
+    run, book, transcript = task
+    run()
+    header, *lines = transcript.read_text().splitlines(keepends=True)
+    for part in ("people", "homes", "elsewhere"):
+        moved = [json.dumps({**json.loads(line), "part": part}) + "\n" for line in lines]
+        if moved == lines:
+            continue
+        transcript.write_text(header + "".join(moved))
+
+        with pytest.raises(lw.LapwingError) as refused:
+            run()
+
+        assert refused.value.code in ("LW414", "LW611")
+    assert book.balance().spent == 3
+
+
+def test_another_call_is_refused_the_transcript(task):
+    run, book, transcript = task
+    run()
+    written = transcript.read_bytes()
+    changed = json.loads(written.splitlines()[0])
+    changed["settings"]["request"]["epsilon"] = "2"
+    transcript.write_bytes(json.dumps(changed).encode() + b"\n" + b"".join(written.splitlines(keepends=True)[1:]))
+
+    with pytest.raises(lw.LapwingError) as refused:
+        run()
+
+    assert refused.value.code == "LW611"
+    assert book.balance().spent == 3
