@@ -62,7 +62,7 @@ def shown(made):
     """Return all that a run gives."""
     if isinstance(made, Schema):
         return json.dumps(made.to_dict())
-    noisy = made.noisy if hasattr(made, "noisy") else [each.noisy for each in made.parts.values()]
+    noisy = made.noisy if hasattr(made, "noisy") else [each.noisy for each in made.tables.values()]
     return f"{made.certificate.to_dict()} {noisy}"
 
 

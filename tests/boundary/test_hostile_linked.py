@@ -184,10 +184,10 @@ def test_no_name_of_a_table_is_taken_for_the_rows_that_are_written(names, tmp_pa
 
 def test_the_part_of_one_table_is_not_taken_for_all_that_its_release_spent(tmp_path):
     release = lw.synthesize(TABLES, SCHEMA, rho=2, mechanism="independent", seed=1)
-    release.parts["people"].save(tmp_path / "people.lapwing")
+    release.tables["people"].save(tmp_path / "people.lapwing")
     schema = {"privacyUnit": {"field": "home", "maxRows": 2}, "fields": [HOME, {"name": "adult", "type": "boolean"}]}
 
-    for prior in (release.parts["people"], tmp_path / "people.lapwing"):
+    for prior in (release.tables["people"], tmp_path / "people.lapwing"):
         found = lw.synthesize(TABLES["people"], schema, rho=1, mechanism="kdtree", prior=prior, seed=1)
         said = found.certificate.text()
         assert "and of those of the other linked tables of that release (its" in said  # and no sum of two of three

@@ -49,9 +49,35 @@ def events():
 def folder(release, events, tmp_path_factory):
     place = tmp_path_factory.mktemp("models")
     release.save(place / "m.lapwing")
-    release.parts["homes"].save(place / "one.lapwing")
+    release.tables["homes"].save(place / "one.lapwing")
     events.save(place / "e.lapwing")
     return place
+
+
+VERBS = {
+    "query": [["job"]],
+    "accuracy": [],
+    "support": [{"job": "yes"}],
+    "replicates": [10],
+    "plot": [],
+}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_what_is_about_one_table_says_how_to_ask_it_of_one(release, verb):
+    with pytest.raises(lw.ParameterError, match=rf"release\.tables\['people'\]\.{verb}\(") as refused:
+        getattr(release, verb)(*VERBS[verb])
+
+    assert refused.value.code == "LW305"
+    getattr(release.tables["people"], verb)(*VERBS[verb])
+
+
+def test_answers_of_all_tables_stand_in_one_frame(release):
+    counted = {name: part.answers.height for name, part in release.tables.items()}
+
+    assert dict(release.answers.group_by("linked_table").len().iter_rows()) == counted
+    (alone,) = release.tables["homes"].tables.values()
+    assert alone is release.tables["homes"]
 
 
 @pytest.mark.parametrize(

@@ -139,7 +139,7 @@ def test_three_tables_are_debited_once_and_taken_up_where_they_stopped(after, tm
     assert Ledger.open(ledger).balance("d").spent == paid > 0
     assert lines[: len(kept)] == kept
     first = sum('"kind": "MisfitRows"' in line for line in lines)  # asked before the mechanisms
-    assert len(lines) == 1 + first + sum(len(part.noisy) for part in found.parts.values())
+    assert len(lines) == 1 + first + sum(len(part.noisy) for part in found.tables.values())
     assert again.certificate.to_dict() == found.certificate.to_dict()
     assert found.certificate.total.amount <= paid
 

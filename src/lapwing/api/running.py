@@ -152,7 +152,7 @@ def _together(settings: LinkedSettings, parts: Mapping[str, Release]) -> LinkedR
     """Return the release of all parts."""
     seed = settings.first.seed if settings.first.is_seeded else None
     return LinkedRelease(
-        parts=parts,
+        tables=parts,
         certificate=certificate_of(settings, {name: part.certificate for name, part in parts.items()}),
         seed=seed,
     )

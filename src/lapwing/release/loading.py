@@ -56,7 +56,9 @@ def load(path: str | Path, kind: Kind = "path") -> Release:
     from lapwing.release.linked.release import LinkedRelease  # noqa: PLC0415
 
     certificate, parts = load_linked(place)
-    linked = LinkedRelease(parts={name: _released(part, kind) for name, part in parts.items()}, certificate=certificate)
+    linked = LinkedRelease(
+        tables={name: _released(part, kind) for name, part in parts.items()}, certificate=certificate
+    )
     return cast("Release", linked)
 
 

@@ -67,8 +67,8 @@ class Release(Shown):
         return f"Release({paid.mechanism}, {asked}, {paid.released_rows} rows{graded})"
 
     @property
-    def parts(self) -> "Mapping[str, Release]":
-        """The releases of all tables by name, as of linked ones; of one table itself, under ``""``."""
+    def tables(self) -> "Mapping[str, Release]":
+        """The release of each table by name, as of linked tables: of one table this one, without a name."""
         return {"": self}
 
     @property

@@ -62,7 +62,7 @@ def one_table(release: "Release | LinkedRelease", name: str | None) -> "Release"
             f"{', '.join(names)}",
             code="LW301",
         )
-    return release.parts[chosen]
+    return release.tables[chosen]
 
 
 def sample(
@@ -279,7 +279,7 @@ def answers(
     """Write the noisy tables behind a saved model."""
     release = loaded(model)
     with whole_files([output], folders=[output], replaces=lambda _: False) as (folder,):
-        _write_tables(release.parts, folder)
+        _write_tables(release.tables, folder)
     speaker(context, quiet)(f"noisy tables: {output}")
 
 

@@ -232,7 +232,7 @@ class _Journal:
         self._settled = self._bits.drawn
         self.answers.extend(answers)
 
-    def refuse(self, _: str) -> None:
+    def refuse(self, code: str) -> None:  # noqa: ARG002 - as any sink
         """Stand for a recorded refusal."""
         self.is_refused = True
 

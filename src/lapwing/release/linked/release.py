@@ -1,9 +1,9 @@
 """The release of linked tables: a part for each, and rows of all that belong together."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -55,15 +55,29 @@ class Tables(tuple[Any, ...]):
         return zip(self.names, self, strict=True)
 
 
+def _of_one(verb: str) -> Callable[..., NoReturn]:
+    """Return what refuses a verb that is about the rows of one table, and says how to ask it."""
+
+    def refuse(release: "LinkedRelease", *_: object, **__: object) -> NoReturn:
+        names = release.schema.names
+        raise ParameterError(
+            f"{verb} is about the rows of one table, and this release has {', '.join(names)}; call "
+            f"release.tables[{names[-1]!r}].{verb}(...)",
+            code="LW305",
+        )
+
+    return refuse
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class LinkedRelease(Shown):
     """A differentially private release of linked tables; every method is free post-processing.
 
     Parameters
     ----------
-    parts : mapping of str to Release
-        By table: of its rows with their place, the row before and the rows above. ``parts["people"].query(...)`` and
-        all else costs nothing. Rows that a part draws by itself belong to none of another table; `sample` gives those
+    tables : mapping of str to Release
+        By table: of its rows with their place, the row before and the rows above. ``tables["people"].query(...)`` and
+        all else costs nothing. Rows that it draws by itself belong to none of another table; `sample` gives those
         that do.
     certificate : LinkedCertificate
         What was spent on all parts together, what is kept and what is not.
@@ -83,7 +97,7 @@ class LinkedRelease(Shown):
     ['who', 'day']
     """
 
-    parts: Mapping[str, Release]
+    tables: Mapping[str, Release]
     certificate: LinkedCertificate
     seed: int | None = None
 
@@ -96,14 +110,28 @@ class LinkedRelease(Shown):
         return self.certificate.linked
 
     @property
+    def answers(self) -> "pl.DataFrame":
+        """All noisy answers, as of `Release.answers`; the first column, ``linked_table``, says whose each is."""
+        import polars as pl  # noqa: PLC0415
+
+        found = [
+            part.answers.select(pl.lit(name).alias("linked_table"), pl.all()) for name, part in self.tables.items()
+        ]
+        return pl.concat(found)
+
+    query, accuracy, support, replicates, plot, certified_errors = map(
+        _of_one, ("query", "accuracy", "support", "replicates", "plot", "certified_errors")
+    )
+
+    @property
     def parent(self) -> Release:
         """The part of the first table."""
-        return self.parts[self.schema.names[0]]
+        return self.tables[self.schema.names[0]]
 
     @property
     def child(self) -> Release:
         """The part of the second table."""
-        return self.parts[self.schema.names[1]]
+        return self.tables[self.schema.names[1]]
 
     def sample(self, n: int | None = None, seed: int | None = None, where: Where = None, *, like: Any = None) -> Any:  # noqa: ANN401 - frames
         """Draw rows of the first table from the released model, and all that belong to them.
@@ -190,7 +218,7 @@ class LinkedRelease(Shown):
         """Write all parts to one ``.lapwing`` file, for `lapwing.load`; it holds released numbers only."""
         saved = {
             name: SavedRelease(part.schema, part.model, part.certificate, part.noisy)
-            for name, part in self.parts.items()
+            for name, part in self.tables.items()
         }
         save_linked(self.certificate, saved, Path(path_text("path", path)))
 
@@ -209,13 +237,13 @@ class LinkedRelease(Shown):
         DataError
             If the file cannot be written.
         """
-        write_output(path, extra("report of tables").linked_html(self.parts, self.certificate))
+        write_output(path, extra("report of tables").linked_html(self.tables, self.certificate))
 
     def _layouts(self, like: Any) -> dict[str, Layout]:  # noqa: ANN401 - frames
         """Return the layout of each table: that of the input, or one that was asked for."""
         linked = self.schema
         if like is None:
-            return {name: self.parts[name].layout or Layout(self.parts[name].kind) for name in linked.given}
+            return {name: self.tables[name].layout or Layout(self.tables[name].kind) for name in linked.given}
         if linked.is_events or isinstance(like, str):
             like = [like] * len(linked.given)
         from lapwing.rows.layouts import layout_like  # noqa: PLC0415 - it imports polars
@@ -239,7 +267,7 @@ class LinkedRelease(Shown):
     ) -> "Iterator[dict[str, pl.DataFrame]]":
         """Draw chunk by chunk; keys count on from chunk to chunk."""
         before = dict.fromkeys(self.schema.names, 0)
-        rows = LinkedRows(self.schema, {name: part.model for name, part in self.parts.items()}, asked)
+        rows = LinkedRows(self.schema, {name: part.model for name, part in self.tables.items()}, asked)
         for drawn in rows.chunks(n, rng):
             found: dict[str, pl.DataFrame] = {}
             for table in self.schema.tables:

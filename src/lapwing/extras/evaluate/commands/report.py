@@ -45,5 +45,5 @@ def _report(found: "Release | LinkedRelease", name: str) -> str:
     from lapwing.release.linked.release import LinkedRelease  # noqa: PLC0415
 
     if isinstance(found, LinkedRelease):
-        return linked_html(found.parts, found.certificate, name=name)
+        return linked_html(found.tables, found.certificate, name=name)
     return release_html(found, found.accuracy(), name=name)
