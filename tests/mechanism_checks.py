@@ -70,6 +70,13 @@ def table(rows: int, schema: Schema) -> pl.DataFrame:
     )
 
 
+def fitting(mechanism: Mechanism) -> tuple[pl.DataFrame, dict]:
+    """Return forty rows that all fit a schema which a mechanism takes, and that schema; no row names its owner."""
+    fields = schemas_for(mechanism)[0]["fields"][1:]
+    rows = table(50, Schema.from_dict({"fields": fields}))
+    return rows.filter(pl.int_range(pl.len()) % 5 < 4), {"fields": fields}
+
+
 def variants(make: Make):
     """Yield settings over supported relations, both notions, two schemas, and a small and a large budget.
 

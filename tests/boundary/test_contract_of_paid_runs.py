@@ -1,6 +1,7 @@
 """What every paid run keeps: one debit, each answer drawn once, the same call goes on from its transcript.
 
-The tasks are a release of one table, one of linked tables, a learned schema and an evaluation with a budget.
+The tasks are a release of one table by each mechanism, one of linked tables, a learned schema and an evaluation with a
+budget.
 """
 
 import json
@@ -11,8 +12,10 @@ import pytest
 import lapwing as lw
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.kernel.noise.bits import SystemBits
+from lapwing.mechanisms.registry import MECHANISMS
 from lapwing.release.runs.records import AccountedSink
 from lapwing.schema.schemas import Schema
+from mechanism_checks import fitting
 
 HOME = {"name": "home", "type": "integer", "role": "identifier"}
 FLAG = {"name": "flag", "type": "boolean", "constraints": {"required": True}}
@@ -35,8 +38,19 @@ def _released(data, schema, **more):
     return lw.synthesize(data, schema, epsilon=3, mechanism="independent", **more)
 
 
+def _by(mechanism):
+    data, schema = fitting(mechanism)
+    settings = {
+        "mechanism": mechanism,
+        "epsilon": 3,
+        "neighbours": mechanism.relations[0],
+        "expected_rows": data.height,
+    }
+    return lambda **more: lw.synthesize(data, schema, **settings, **more)
+
+
 TASKS = {
-    "release": ("row", lambda **more: _released(TABLE, ONE, **more)),
+    **{kind.__name__: ("row", _by(kind.small())) for kind in MECHANISMS.values()},
     "linked": ("home:2", lambda **more: _released(HOMES, TWO, **more)),
     "learned": (
         "row",
@@ -53,7 +67,9 @@ def task(request, tmp_path):
     """Return a paid run that a ledger and a transcript record."""
     unit, run = TASKS[request.param]
     book = Ledger.create_or_open(tmp_path / "budget.db")
-    book.init("data", unit="pure", limit=10, relation="add-remove", privacy_unit=unit)
+    kind = MECHANISMS.get(request.param.lower())
+    relation = kind.small().relations[0] if kind else "add-remove"
+    book.init("data", unit="pure", limit=10, relation=relation, privacy_unit=unit)
     places = {"ledger": tmp_path / "budget.db", "transcript": tmp_path / "t.jsonl"}
     return lambda: run(**places), book, places["transcript"]
 

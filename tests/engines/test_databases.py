@@ -13,7 +13,6 @@ from helpers.command import lapwing
 from helpers.containers import arrow_type, in_zone
 from helpers.naive_codes import naive_code
 from helpers.nasty_cells import CELLS, FIELDS
-from lapwing.extras.evaluate.internal.schemas import draft_schema
 from lapwing.rows.source import code_table
 from lapwing.schema.schemas import Schema
 
@@ -110,49 +109,6 @@ def test_a_release_of_a_query_gives_polars_rows(made):
 
 
 @pytest.mark.parametrize(
-    ("kind", "drafted"),
-    [("integers", "integer"), ("floats", "number"), ("decimals", "number"), ("dates", "date"), ("texts", "string")],
-)
-def test_a_draft_has_the_types_of_the_columns(made, kind, drafted):
-    query = made([cell for cell in CELLS[kind] if cell not in ("\x00", float("inf"), -float("inf"))], kind, ["one"])
-    if query is None:
-        pytest.skip("this database has no such type")
-
-    assert [field.type for field in draft_schema(query).value.fields] == [drafted]
-
-
-POSTGRES = [
-    ("'infinity'::date", "date", {"constraints": {"minimum": "2000-01-01", "maximum": "2030-12-31"}}, None),
-    ("'-infinity'::timestamptz", "datetime", {"constraints": {"minimum": "2000-01-01", "maximum": "2030-12-31"}}, None),
-    ("'0044-03-15 BC'::date", "date", {"constraints": {"minimum": "2000-01-01", "maximum": "2030-12-31"}}, 0),
-    ("'5874897-12-31'::date", "date", {"categories": ["2000-01-01"]}, None),
-    ("'NaN'::numeric", "number", {"categories": [1, 2]}, None),
-    ("2.00::numeric(9, 2)", "number", {"categories": [1, 2]}, 1),
-    ("2::money", "number", {"categories": [1, 2]}, 1),
-    ("'b'::char(9)", "string", {"categories": ["a", "b"]}, 1),
-    ("'b'::mood", "string", {"categories": ["a", "b"]}, 1),
-    ("'10.0.0.1'::inet", "string", {"categories": ["a", "10.0.0.1/32"]}, 1),
-    ("'00000000-0000-0000-0000-000000000001'::uuid", "string",
-     {"categories": ["a", "00000000-0000-0000-0000-000000000001"]}, 1),
-    ("B'101'", "string", {"categories": ["a", "101"]}, 1),
-    ("'{\"a\":1}'::json", "string", {"categories": ["a", '{"a":1}']}, 1),
-    ("NULL", "string", {"categories": ["a", "b"]}, None),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("value", "kind", "domain", "code"), POSTGRES)
-def test_types_that_only_postgres_has_are_read_as_it_writes_them(server, value, kind, domain, code):
-    databases.run(server, "DROP TYPE IF EXISTS mood", "CREATE TYPE mood AS ENUM ('a', 'b')")
-    schema = Schema.from_dict({"fields": [{"name": "x", "type": kind, **domain}]})
-    query = lw.Query(f"SELECT {value} AS x", server)
-
-    found = next(code_table(query, schema).chunks())["x"].tolist()
-
-    assert found == [schema.field("x").domain.last if code is None else code]
-    assert draft_schema(query).value.fields[0].name == "x"
-
-
-@pytest.mark.parametrize(
     "sql",
     [
         "INSERT INTO kept VALUES (1) RETURNING *",
@@ -189,16 +145,6 @@ def test_columns_of_one_name_and_lists_are_refused(made):
     array = "ARRAY[1, 2]" if made.kind == "postgresql" else "[1, 2]"
     with pytest.raises(lw.DataError, match='column "age" holds several values per cell'):
         lw.synthesize(lw.Query(f"SELECT {array} AS age, true AS flag", query.url), FLAG, epsilon=1)
-
-
-def test_sqlite_needs_no_types_and_reads_each_cell_by_itself(tmp_path):
-    cells = [1, 2.5, "2.5", "red", None, 2**62, ""]
-    query = databases.in_sqlite(tmp_path, cells, NAMES)
-
-    chunk = next(code_table(query, Schema(fields=FIELDS)).chunks())
-
-    for field in FIELDS:
-        assert chunk[field.name].tolist() == [naive_code(cell, field) for cell in cells], field.name
 
 
 def test_bytes_and_broken_text_of_sqlite_are_those_of_parquet(tmp_path):

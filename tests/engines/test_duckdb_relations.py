@@ -9,7 +9,6 @@ from dataclasses import replace
 
 import duckdb
 import numpy as np
-import pyarrow as pa
 import pytest
 
 from helpers.source_answers import code_answers
@@ -124,34 +123,6 @@ def test_columns_of_several_values_per_cell_are_refused(cell, connection):
 
     assert refusal(lambda: open_flag(relation)) == (
         'column "flag" holds several values per cell; unnest it into plain columns'
-    )
-
-
-def test_only_the_columns_of_the_schema_are_read(connection):
-    relation = connection.sql("SELECT true AS flag, error('read') AS other FROM range(10)")
-
-    assert code_table(relation, FLAG).count([()])[0].tolist() == [10]
-
-
-@pytest.mark.parametrize("name", ["a b", 'x"y', "select", "a.b", "é", "#1", "1"])
-def test_names_are_taken_as_they_are(name, connection):
-    relation = connection.from_arrow(pa.table({"other": [False, False], name: [True, False]}))
-    schema = Schema(fields=(Field(name=name, type="boolean"),))
-
-    assert code_answers(code_table(relation, schema))["codes"] == Counter({(0,): 1, (1,): 1})
-
-
-def test_names_that_differ_in_case_alone_are_refused(connection):
-    relation = connection.sql('SELECT true AS flag, false AS "Flag"')
-
-    assert refusal(lambda: open_flag(relation)) == (
-        'the relation has a column that differs from "flag" in case alone; rename or drop it'
-    )
-
-
-def test_a_connection_is_no_table(connection):
-    assert refusal(lambda: open_flag(connection)) == (
-        "a DuckDB connection is no table; give a relation, such as connection.sql(...) or connection.table(...)"
     )
 
 

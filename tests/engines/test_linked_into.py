@@ -119,19 +119,6 @@ def test_what_was_written_can_be_linked_again_from_each_kind_of_place(clinic):
         assert connection.execute("SELECT typeof(opened), typeof(urban) FROM clinics").fetchone() == ("DATE", "BOOLEAN")
 
 
-def test_a_folder_of_text_files_gives_one_with_a_certificate_that_names_each(clinic):
-    said = link(clinic, clinic / "rows", clinic / "out")
-
-    assert said.status == 0, said.error
-    assert (clinic / "out" / "clinics.csv").read_text() == BEDS
-    certificate = clinic / "out.certificate.json"
-    named = {each["name"]: each["rows"] for each in json.loads(certificate.read_text())["issued"]["files"]}
-    assert set(named) == {f"out/{name}.csv" for name in SCHEMA["tables"]}
-    assert named["out/clinics.csv"] is None
-    assert lapwing("certificate", "verify", certificate, clinic / "out").status == 0
-    assert link(clinic, clinic / "rows", clinic / "out").status == 0  # an earlier one is replaced
-
-
 def test_tables_go_to_postgres_and_come_from_there(clinic, server):
     refused = link(clinic, clinic / "rows", server)
     said = link(clinic, clinic / "rows", server, "--certificate", clinic / "c.json")
@@ -157,20 +144,6 @@ def test_what_is_there_is_refused_before_anything_is_spent(clinic):
     assert "is there already, and a database is not replaced" in said.error
     assert (clinic / "out.db").read_text() == "mine"
     assert not (clinic / "t.transcript").exists()
-
-
-def test_two_tables_that_refer_to_a_public_one_still_go_to_two_files(clinic):
-    two = {"tables": {name: SCHEMA["tables"][name] for name in ("clinics", "people", "visits")}}
-    (clinic / "db.json").write_text(json.dumps(two))
-    where = (clinic / "p.csv", clinic / "v.csv.gz")
-
-    outs = ("-o", where[0], "-o", where[1])
-    said = lapwing("synthesize", clinic / "rows", "--schema", clinic / "db.json", *BUDGET, *outs)
-
-    assert said.status == 0, said.error
-    people, visits = map(pl.read_csv, where)
-    assert visits.join(people, on="person", how="anti").is_empty()
-    assert set(visits["clinic"]) == {7, 8}
 
 
 def test_a_release_writes_itself(clinic, server):

@@ -74,14 +74,6 @@ def release(tmp_path):
 # ---------------------------------------------------------------------------------------------------------- Spark
 
 
-def test_executors_draw_the_rows_of_this_process_in_their_order(session):
-    found = chunks()
-
-    rows = collected(on_spark(found, session))
-
-    assert rows.equals(drawn_here(found))
-
-
 def test_every_type_is_exactly_the_engines_own(session):
     frame = on_spark(chunks(), session)
 
@@ -180,10 +172,3 @@ def test_without_a_session_rows_for_spark_are_refused_in_one_sentence(release):
 
 
 # --------------------------------------------------------------------------------------------------------- DuckDB
-
-
-def test_a_release_for_duckdb_gives_arrow_tables(release):
-    rows = lw.load(release, kind="duckdb").sample(10, seed=1)
-
-    assert type(rows).__module__.startswith("pyarrow")
-    assert pl.from_arrow(rows).equals(lw.load(release).sample(10, seed=1))

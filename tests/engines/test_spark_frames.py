@@ -9,7 +9,7 @@ import pytest
 from helpers.spark_sessions import SESSIONS
 from lapwing.errors import DataError
 from lapwing.extras.spark.distributed import installed
-from lapwing.extras.spark.frames import on_worker, part_tables
+from lapwing.extras.spark.frames import on_worker
 from lapwing.rows.cells import UNREADABLE, Numbers, Texts, Times
 from lapwing.rows.readers import open_table
 from lapwing.rows.source import code_table
@@ -67,27 +67,6 @@ def test_a_cell_is_what_it_is_in_arrow(session):
         np.testing.assert_equal(values, expected, sql)
 
 
-def test_names_are_taken_as_they_are(session):
-    names = ["a.b", "Age", "age", "`", "select", "it's"]
-    table = pa.table({name: [name, "a", None] for name in names})
-    shown = session.createDataFrame(table.rename_columns([str(place) for place in range(len(names))])).toDF(*names)
-
-    found = cells_of(shown, *names)
-
-    for name in names:
-        assert sorted(found[name].values.drop_nulls()) == sorted([name, "a"])
-
-
-def test_large_cells_are_sent_in_small_pieces():
-    batch = pa.RecordBatch.from_pydict({"x": ["y" * 2**20] * 40})
-
-    heights = [table.num_rows for table in part_tables([batch, batch.slice(0, 0), batch.slice(1, 3)], 1000)]
-
-    assert sum(heights) == 43
-    assert max(heights) <= 16
-    assert [table.num_rows for table in part_tables([batch.slice(0, 5)] * 3, 7)] == [5, 5, 5]
-
-
 @pytest.mark.parametrize(
     ("sql", "said"),
     [
@@ -105,11 +84,6 @@ def test_what_no_schema_fits_is_refused_before_a_job(session, sql, said):
 
     with pytest.raises(DataError, match=said):
         code_table(data, fields("x"))
-
-
-def test_a_stream_is_refused(session):
-    with pytest.raises(DataError, match=r"^the Spark frame is a stream, which has no last row; give a frame of a"):
-        code_table(session.readStream.format("rate").load(), fields("value"))
 
 
 def test_columns_that_the_schema_does_not_name_are_never_worked_out(session):

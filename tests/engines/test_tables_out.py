@@ -154,16 +154,6 @@ def test_a_database_holds_every_row_and_keeps_the_keys_itself(address):
     assert not refused(address, "INSERT INTO people VALUES (9, 2, NULL)")
 
 
-def test_sqlite_finds_no_broken_key(tmp_path):
-    write(tmp_path / "out.db")
-
-    with contextlib.closing(sqlite3.connect(tmp_path / "out.db")) as connection:
-        listed = connection.execute('PRAGMA foreign_key_list("people")').fetchall()
-        assert [row[2:5] for row in listed] == [("homes", "home", "home")]
-        assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
-        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-
-
 def test_a_key_that_points_to_no_row_leaves_nothing(address, tmp_path):
     def broken():
         yield from chunks()
@@ -205,34 +195,6 @@ def test_a_folder_of_these_tables_is_replaced_and_another_is_not(tmp_path):
     assert (tmp_path / "out" / "notes.txt").exists()
 
 
-def test_names_that_are_sql_are_names(address):
-    odd = "a\"b'; DROP TABLE homes; --"
-    column = Field(name=odd, type="integer", identifier=True)
-    tables = (
-        TableOut(name="homes", fields=HOME, key="home"),
-        TableOut(name=odd, fields=(column, key("home")), key=odd, links={"home": "homes"}),
-        TableOut(name="select", fields=(column,), links={odd: odd}),
-    )
-    drawn = {"homes": frame(HOMES, HOME), odd: frame([(5, 1)], tables[1].fields), "select": frame([(5,)], (column,))}
-
-    write(address, [drawn], tables)
-
-    assert rows_of(address, "homes") == HOMES
-    assert rows_of(address, odd.replace('"', '""')) == [(5, 1)]
-    assert rows_of(address, "select") == [(5,)]
-    assert refused(address, 'INSERT INTO "select" VALUES (6)')
-
-
-def test_equal_rows_are_equal_files(tmp_path):
-    for name in ("a", "b"):
-        write(tmp_path / name)
-        write(tmp_path / f"{name}.sqlite")
-
-    for first in (tmp_path / "a").iterdir():
-        assert first.read_bytes() == (tmp_path / "b" / first.name).read_bytes()
-    assert (tmp_path / "a.sqlite").read_bytes() == (tmp_path / "b.sqlite").read_bytes()
-
-
 def test_what_is_in_a_database_already_is_refused_before_anything_is_made(address, tmp_path):
     write(address)
     before = {table.name: rows_of(address, table.name) for table in TABLES}
@@ -259,22 +221,10 @@ def test_names_that_a_database_takes_for_one_are_refused_in_its_own_words(tmp_pa
         check_tables(tables_target(str(tmp_path / f"out.{ending}")), [table])
 
 
-def test_rows_of_a_public_table_that_share_a_key_are_refused(address):
-    doubled = TableOut(name="clinics", fields=CLINIC, key="clinic", rows=pl.concat([CLINICS, CLINICS]))
-
-    with pytest.raises(DataError, match="the tables cannot be made"):
-        check_tables(tables_target(address), [doubled])
-
-
 @pytest.mark.parametrize("name", ["../homes", "a/b", ".hidden", "c:d", "e\\f"])
 def test_a_table_whose_name_leads_elsewhere_is_not_written_to_a_folder(tmp_path, name):
     with pytest.raises(ParameterError, match="cannot be the name of a file"):
         write(tmp_path / "out", iter(()), [TableOut(name=name, fields=HOME)])
-
-
-def test_tables_whose_names_differ_in_case_alone_are_not_written_to_a_folder(tmp_path):
-    with pytest.raises(ParameterError, match='"homes" and "Homes" differ in case alone'):
-        write(tmp_path / "out", iter(()), [TableOut(name=name, fields=HOME) for name in ("homes", "Homes")])
 
 
 def test_a_target_is_chosen_by_its_name(tmp_path):
@@ -324,15 +274,6 @@ def test_what_was_written_is_read_by_the_names_of_the_tables(address, tmp_path, 
             assert {name: codes.tolist() for name, codes in ours.items()} == {
                 name: codes.tolist() for name, codes in theirs.items()
             }
-
-
-def test_a_column_that_a_database_has_not_is_refused(address):
-    write(address)
-
-    found = tables_from(address, {"homes": ["home", "no such column"]})
-
-    with pytest.raises(DataError, match="the query cannot be run"):
-        code_table(found["homes"], Schema(fields=(key("home"), Field(name="no such column", type="boolean"))))
 
 
 def test_files_are_found_by_the_names_of_tables_and_none_is_guessed(tmp_path):

@@ -3,10 +3,8 @@
 from fractions import Fraction
 
 import numpy as np
-import polars as pl
 import pytest
 
-import lapwing as lw
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.adaptive.candidates import MOST_CELLS
@@ -115,28 +113,3 @@ def test_a_number_of_rows_is_bought_only_where_none_is_known(budget) -> None:
 
 
 # --------------------------------------------------------------------------------------------------------- releases
-
-
-@pytest.mark.parametrize(("rows", "mode"), [(20, 0), (250, 1), (10**6, 2)])
-def test_a_plan_states_the_questions_of_a_release(rows, mode) -> None:
-    mechanism = Adaptive(rounds=3, particles=400, resolutions=(8, 4))
-    few = min(rows, 3000)
-    data = pl.DataFrame({name: np.arange(few) % 7 for name in "abc"})
-    given_as = {"epsilon": 1, "mechanism": mechanism, "expected_rows": rows}
-
-    planned = lw.plan({"fields": GAPS}, **given_as)
-    release = lw.synthesize(data, {"fields": GAPS}, seed=1, **given_as)
-
-    lines = release.certificate.lines
-    assert regime(costs(GAPS, Budget.pure(1), rows, rounds=3, resolutions=(8, 4))) == mode
-    known = len(lines) if mode < 2 else 3 + 3  # later rounds choose as many tables as those before make worth while
-    told = [line.question.removesuffix(" (chosen)") for line in planned.lines]
-    assert told[:known] == [line.question for line in lines[:known]]
-    # The last table gets what rounding left of the others.
-    assert [float(line.cost.amount) for line in planned.lines[:known]] == pytest.approx(
-        [float(line.cost.amount) for line in lines[:known]], rel=1e-4
-    )
-    assert sum(line.cost.amount for line in planned.lines) == pytest.approx(
-        sum(line.cost.amount for line in lines), rel=1e-4
-    )
-    assert [line.cost.amount for line in planned.lines[:3]] == [line.cost.amount for line in lines[:3]]

@@ -7,7 +7,8 @@ import polars as pl
 import pytest
 
 import lapwing as lw
-from helpers.resolved import answer_of
+from helpers.cases import spread
+from helpers.resolved import FIELDS, answer_of, column_of
 from lapwing.engine.hard_zeros import alive_cells
 from lapwing.engine.tables import packed, table_shape, unpacked
 from lapwing.kernel.budget.budget import Budget
@@ -24,6 +25,7 @@ from lapwing.mechanisms.adaptive.declared import (
 from lapwing.mechanisms.adaptive.fit import finished, measured, started
 from lapwing.mechanisms.adaptive.mechanism import Adaptive
 from lapwing.release.runs.generators import generator
+from lapwing.schema.groupings.grouping import cut, lookup
 from lapwing.schema.schemas import Schema
 from mechanism_checks import run, settings_for
 
@@ -65,6 +67,48 @@ def columns_of(schema, seed=1):
         )
         for field in schema.columns
     )
+
+
+@spread(("kind", FIELDS), ("parts", [(0.3,), (0.1, 0.5, 0.9)]))
+def test_groups_lie_inside_the_classes_that_refine_them_at_their_level(kind, parts) -> None:
+    field = FIELDS[kind]
+    domain = field.domain
+    cuts = sorted({int(domain.values * part) for part in parts} - {0})
+    if not cuts:
+        pytest.skip("one value has no parts")
+    classes = cut(domain, cuts)
+
+    column = resolved_column(one_way_table([answer_of(field)]), field, 5000.0, (16, 8, 4), (classes,))
+
+    probes = np.unique(np.concatenate([grouping.pieces()[0] for grouping in (*column.groupings, classes)]))
+    probes = probes[probes < domain.size - (not domain.missing)]
+    groups, level = column.groupings[0].apply(probes), column.level_of(classes)
+    np.testing.assert_array_equal(column.axis.levels[level][groups], classes.apply(probes))
+    for coarse, grouping in enumerate(column.groupings):
+        np.testing.assert_array_equal(column.axis.levels[coarse][groups], grouping.apply(probes))
+    assert column.within.count == column.axis.base.size
+    assert column.grouping(level) == classes
+
+
+def test_classes_that_are_no_runs_need_no_group_for_every_run() -> None:
+    field = FIELDS["integer, special and missing"]
+    odd = lookup(field.domain, np.arange(100) % 2)
+
+    column = resolved_column(one_way_table([answer_of(field)]), field, 5000.0, (16, 8, 4), (odd,))
+
+    assert column.groupings[0].regular <= 32
+    assert set(odd.apply(np.arange(100))[column.groupings[0].apply(np.arange(100)) == 0].tolist()) in ({0}, {1})
+
+
+def test_a_coarse_level_stays_as_it_is_where_classes_are_many() -> None:
+    field = FIELDS["integer, wide"]
+    many = cut(field.domain, np.arange(1, 40) * 10**6)
+
+    plain = column_of(field)
+    column = resolved_column(one_way_table([answer_of(field)]), field, 5000.0, (16, 8, 4), (many,))
+
+    assert column.groupings[0].regular >= 40
+    assert column.groupings[-2].regular == plain.groupings[-2].regular == 4
 
 
 def test_a_cell_of_groups_is_dead_exactly_where_no_codes_keep_a_comparison() -> None:

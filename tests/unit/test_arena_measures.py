@@ -51,32 +51,6 @@ def test_fresh_rows_of_the_same_law_are_not_found_out():
     assert found["tv2_wide"] < found["tv2_narrow"]
 
 
-def test_cells_outside_the_schema_are_counted_and_taken_as_missing():
-    """Every other age is missing where it may not be, and every fourth place unknown: 3 in 16 cells."""
-    train, held = mixed(400, 1), mixed(400, 2)
-    made = train.with_columns(
-        age=train["age"].set(pl.Series(np.arange(400) % 2 == 1), None),
-        place=pl.Series(np.where(np.arange(400) % 4, train["place"], "elsewhere")),
-    )
-
-    found = measures.measured(train, held, made, MIXED)
-
-    assert found["misfits"] == (1 / 2 + 1 / 4) / 4
-    assert found["tv1_wide"] > 0.15
-
-
-def test_rows_that_break_a_rule_are_counted():
-    train = mixed(400, 1)
-    made = pl.concat(
-        [train.head(300), train.head(100).with_columns(age=pl.lit(3), ill=pl.lit(True))], how="vertical_relaxed"
-    )
-
-    found = measures.measured(train, mixed(400, 2), made, MIXED)
-
-    assert found["broken_rules"] == 0.25
-    assert found["broken_rules_train"] == 0
-
-
 def test_a_target_of_one_class_in_the_rows_out_teaches_nothing():
     train, held = mixed(400, 1), mixed(400, 2)
 

@@ -75,6 +75,16 @@ def test_on_a_line_it_costs_what_isotonic_regression_costs(counts, seed):
     assert costs[0] == costs[1]
 
 
+@pytest.mark.parametrize("scale", [1, 2**33, 2**55])
+def test_huge_counts_are_moved_whole(scale):
+    counts = np.array([5, -3, 7, -2, 1], dtype=np.int64) * scale + np.array([1, 0, 3, 2, 0])
+
+    left = cover_deficits(counts, line([1] * 4), price=FAR)
+
+    assert left.sum() == counts.sum()
+    assert left.min() >= 0
+
+
 # -- Isotonic regression in absolute error, and covering negative counts on a line.
 
 

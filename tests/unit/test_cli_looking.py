@@ -90,20 +90,6 @@ def test_a_file_whose_first_line_is_none_of_names_costs_nothing_either(place, fo
     assert "spent         epsilon 0" in lapwing("ledger", "show").out
 
 
-def test_the_cure_that_is_named_is_one(place):
-    write(place, {"charges": "9.715", "age": "62,8", "seen": "31.12.2020", "share": "NA"}, sep=";")
-    schema = {"fields": [dict(field) for field in FIELDS], "dialect": {"delimiter": ";"}, "missingValues": ["", "NA"]}
-    for place_of, keys in ((0, {"groupChar": ".", "decimalChar": ","}), (1, {"decimalChar": ","})):
-        schema["fields"][place_of] |= keys
-    schema["fields"][3]["format"] = "%d.%m.%Y"
-    (place / "s.json").write_text(json.dumps(schema))
-
-    said = synthesize("--check", "--rows", "10")
-
-    assert said.status == 0, said.err
-    assert "2020" in (place / "out.csv").read_text()
-
-
 def test_a_look_is_recommended_by_name_until_one_was_taken_and_the_file_is_changed(place):
     write(place, {})
     command = "`lapwing schema check s.json rows.csv`"
@@ -159,23 +145,3 @@ def test_learn_looks_first_too(place):
     assert not said.out
     assert "`lapwing schema check d.json rows.csv`" in recommended.err
     assert "most cells are missing or are no integer" in recommended.err + recommended.out
-
-
-def test_files_have_names_of_their_own_where_none_is_given_and_none_is_replaced(place):
-    write(place, {})
-    (place / "d.json").write_text(json.dumps({"draft": True, "fields": [{"name": "charges", "type": "integer"}]}))
-    paid = ["--epsilon", "1", "--mechanism", "independent", "--ledger", "budget.db"]
-
-    assert lapwing("schema", "draft", "rows.csv").status == 0
-    assert lapwing("schema", "learn", "rows.csv", "--schema", "d.json", *paid[:2]).status == 0
-    made = lapwing("synthesize", "rows.csv", "--schema", "s.json", *paid, "--model", "m.lapwing")
-    again = lapwing("synthesize", "rows.csv", "--schema", "s.json", *paid)
-    assert lapwing("report", "m.lapwing").status == 0
-
-    assert made.status == 0, made.err
-    assert (
-        again.error == "rows.synthetic.csv is there already and holds an earlier release; give a new file, or remove it"
-    )
-    for name in ("rows.schema.json", "rows.learned.json", "rows.synthetic.csv", "m.report.html"):
-        assert (place / name).exists(), name
-    assert "spent         epsilon 1" in lapwing("ledger", "show").out

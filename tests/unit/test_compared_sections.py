@@ -56,10 +56,6 @@ def parts(section, kind):
     return [part for part in (*section.parts, *section.folded) if isinstance(part, kind)]
 
 
-def words(section):
-    return " ".join(texts(section))
-
-
 RISK = Risk(
     key="inference",
     title="Guessing",
@@ -111,27 +107,6 @@ def test_every_chart_says_in_a_sentence_what_it_shows_and_has_its_figures(full):
         assert any(letter.isdigit() for letter in chart.meaning)
         assert chart.figures is not None
         assert json.loads(json.dumps(chart.spec)) == chart.spec
-
-
-def test_a_shift_within_one_part_of_wide_public_bounds_is_seen():
-    wide = {"name": "x", "type": "number", "constraints": {"minimum": -1000, "maximum": 1000, "required": True}}
-    middle = 2**31 + np.arange(400) * 2**10
-
-    chart = parts(sections(schema_of(wide), {"x": middle}, {"x": middle + 200 * 2**10})["single-columns"], Chart)[0]
-
-    assert chart.meaning.startswith("50.")
-
-
-def test_sections_that_do_not_apply_say_why_and_which_option_to_pass():
-    found = sections(schema_of(SEX))
-
-    assert "one column only" in words(found["pairs"])
-    assert "No two columns are coordinates" in words(found["maps"])
-    assert "No column may be missing" in words(found["missing-cells"])
-    assert "--target" in words(found["prediction"])
-    assert "--by" in words(found["groups"])
-    assert "No attack could be tried" in words(found["disclosure"])
-    assert not parts(found["maps"], Chart)
 
 
 @pytest.mark.parametrize("chosen", [["real"], ["synthetic"], ["real", "synthetic"]])

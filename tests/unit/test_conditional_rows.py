@@ -10,13 +10,11 @@ import pytest
 
 import lapwing as lw
 from helpers.models import allowed, dense, random_model, small_schema
-from lapwing.errors import LapwingWarning, ParameterError
-from lapwing.model.model import ReleasedModel, Spans
+from lapwing.errors import ParameterError
+from lapwing.model.model import ReleasedModel
 from lapwing.model.sampling import atom_matches
 from lapwing.model.sampling.atom_matches import chosen_atoms
-from lapwing.model.sampling.given_rows import rows_given
 from lapwing.release.rows_out import Support
-from lapwing.schema.schemas import Schema
 
 SCHEMA = small_schema()
 YEAR = {"minimum": "2020-01-01", "maximum": "2020-12-31"}
@@ -151,29 +149,6 @@ def test_atoms_are_matched_as_a_plain_loop_does(monkeypatch, seed, most_pairs):
     assert np.array_equal(np.logical_or.reduce(list(choice.passed.values())), ~is_met)
 
 
-def _points(rows: list[tuple[int, int, int]]) -> tuple[Schema, ReleasedModel]:
-    """Return a model of three columns whose atoms are these points."""
-    limits = {"required": True, "minimum": 0, "maximum": 99}
-    names = ("a", "b", "c")
-    schema = Schema.from_dict({"fields": [{"name": n, "type": "integer", "constraints": limits} for n in names]})
-    codes = np.array(rows)
-    laws = {name: Spans(codes[:, at], codes[:, at] + 1) for at, name in enumerate(names)}
-    return schema, ReleasedModel(weights=np.ones(len(rows)), rows=len(rows), laws=laws)
-
-
-def test_a_code_that_no_atom_has_is_passed_over_and_the_others_still_count():
-    schema, model = _points([(1, 5, 10), (1, 6, 11), (2, 5, 20), (2, 6, 21)])
-    given = {"a": np.array([1, 2, 2]), "b": np.array([77, 5, 77])}
-
-    found = rows_given(model, schema, given, np.random.default_rng(1))
-
-    assert found.support.tolist() == [0, 1, 0]
-    assert chosen_atoms(model, given, np.random.default_rng(1)).shares.tolist() == [0, 0.25, 0]
-    assert found.codes["b"].tolist() == [77, 5, 77]
-    assert [code // 10 for code in found.codes["c"]] == [1, 2, 2]
-    assert found.codes["c"][1] == 20
-
-
 def test_support_says_how_rows_are_drawn(people):
     one = people.support({"sex": "f"})
     table = people.support([{"sex": "f"}, {}])
@@ -187,17 +162,3 @@ def test_support_says_how_rows_are_drawn(people):
 
 
 # ------------------------------------------------------------------------------------------------------- warnings
-
-
-def _release(people: Any, rows: list[tuple[int, int, int]]) -> Any:
-    schema, model = _points(rows)
-    return lw.Release(schema=schema, model=model, certificate=people.certificate, noisy=())
-
-
-def test_a_warning_gives_the_number_of_conditions_that_no_atom_matches(people):
-    release = _release(people, [(a, b, 0) for a in range(5) for b in range(5)])
-
-    with pytest.warns(LapwingWarning, match="no atom of the model matches 2 of 3 condition rows"):
-        release.sample(where=pl.DataFrame({"a": [1, 50, 2], "b": [1, 1, 60]}))
-    assert release.support([{"a": 1}, {"a": 50}])["drawn"].to_list() == ["atoms", "nearest"]
-    assert release.support({"a": 50}).drawn == "nothing"

@@ -86,19 +86,6 @@ def test_what_is_missing_or_special_in_one_table_only_is_seen(name: str, code: i
     assert told(SCHEMA, real, other)[0] > 0.03
 
 
-def test_ratios_of_bootstraps_are_1_on_average_and_those_of_fresh_rows_2() -> None:
-    schema = Schema.from_dict({"fields": [AGE, FLAG, WIDE]})
-    bootstraps, fresh = [], []
-    for seed in range(60):
-        real, drawn = rows(2 * seed), np.random.default_rng(seed).integers(2000, size=2000)
-        bootstraps.append(told(schema, real, {name: column[drawn] for name, column in real.items()})[1])
-        fresh.append(told(schema, real, rows(2 * seed + 1))[1])
-
-    # k - 1 = 6 parameters: a ratio has variance 2/6, so a mean of 60 has 0.075; four of them, and twice that for fresh.
-    assert np.mean(bootstraps) == pytest.approx(1, abs=0.3)
-    assert np.mean(fresh) == pytest.approx(2, abs=0.6)
-
-
 def test_the_error_of_an_area_is_that_of_drawn_scores() -> None:
     rng = np.random.default_rng(1)
     # Hanley and McNeil's approximation is exact for exponential scores: an area of 0.8 for a rate of 1/4.

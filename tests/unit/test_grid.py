@@ -117,20 +117,6 @@ def test_a_huge_grid_with_a_small_threshold_is_refused_before_any_cell_is_counte
     assert not path.exists() or len(path.read_text().splitlines()) == 1  # the header alone
 
 
-@pytest.mark.parametrize("fit", ["threshold", "least_squares"])
-@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
-def test_a_plan_asks_what_the_release_asks(fit, relation):
-    rows = 300 if relation == "replace-one" else None
-    for settings in ({}, {"width": 0.3}, {"threshold": 5}):
-        mechanism = Grid(fit=fit, **settings)
-        terms = Terms(relation=relation, rows=rows, expected_rows=300)
-
-        planned = mechanism.plan(MIXED, Budget.pure(1), terms, np.random.default_rng(1))
-
-        _, answers = run(mechanism, ROWS, MIXED, relation=relation, expected_rows=300)
-        assert [each.to_dict() for each in planned.questions] == [each.question.to_dict() for each in answers]
-
-
 def test_the_planned_error_bounds_the_mean_total_variation_of_the_cells():
     rng, schema, mechanism = np.random.default_rng(4), unit_columns(1), Grid(width=1 / 16)
     points = rng.beta(2, 5, (4000, 1))

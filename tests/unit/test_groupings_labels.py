@@ -16,7 +16,6 @@ def field(**settings: Any) -> Field:
 
 AGE = field(type="integer", minimum=0, maximum=99, special=(-1,))
 CITY = field(type="string", categories=("a", "b", "c", "d", "e"), required=True)
-GRADE = field(type="string", categories=("low", "mid", "high", "top"), ordered=True)
 
 
 def labelled(grouping: Grouping, of: Field) -> list[str]:
@@ -29,22 +28,10 @@ def test_integers_are_ranges() -> None:
     assert labelled(cut(AGE.domain, [1, 18]), AGE) == ["0", "1-17", "18-99", "-1", "missing"]
 
 
-def test_negative_integers_need_a_word() -> None:
-    debt = field(type="integer", minimum=-10, maximum=9, required=True)
-
-    assert labelled(evenly(debt.domain, 2), debt) == ["-10 to -1", "0 to 9", "misfit"]
-
-
 def test_numbers_are_intervals_and_the_last_is_closed() -> None:
     share = field(type="number", minimum=0, maximum=2, required=True)
 
     assert labelled(evenly(share.domain, 4), share) == ["[0, 0.5)", "[0.5, 1)", "[1, 1.5)", "[1.5, 2]", "misfit"]
-
-
-def test_whole_steps_are_the_numbers_that_rows_show() -> None:
-    pay = field(type="integer", minimum=50, maximum=480, resolution=100, special=(0,))
-
-    assert labelled(cut(pay.domain, [1, 3]), pay) == ["50", "150-250", "350-450", "0", "missing"]
 
 
 @pytest.mark.parametrize(
@@ -83,22 +70,6 @@ def test_categories_are_themselves_or_lists() -> None:
     assert labelled(identity(CITY.domain), CITY) == ["a", "b", "c", "d", "e", "misfit"]
     assert labelled(cut(CITY.domain, [1]), CITY) == ["a", "b, c, d, ... (4 categories)", "misfit"]
     assert labelled(lookup(CITY.domain, [0, 1, 0, 1, 0]), CITY) == ["a, c, e", "b, d", "misfit"]
-
-
-def test_ordered_categories_are_ranges() -> None:
-    assert labelled(cut(GRADE.domain, [3]), GRADE) == ["low to high", "top", "missing"]
-    assert labelled(cut(GRADE.domain, [2]), GRADE) == ["low, mid", "high, top", "missing"]
-
-
-def test_scattered_groups_are_shortened() -> None:
-    assert label(lookup(AGE.domain, [0, 1] * 50), AGE, 1) == "1, 3, 5, ... (50 parts)"
-
-
-@pytest.mark.parametrize(("categories", "expected"), [(None, ["false", "true"]), ((True, False), ["true", "false"])])
-def test_booleans_are_words(categories: Any, expected: list[str]) -> None:
-    flag = field(type="boolean", categories=categories)
-
-    assert labelled(identity(flag.domain), flag) == [*expected, "missing"]
 
 
 def test_one_label_of_a_grouping_too_fine_to_list_is_found() -> None:

@@ -14,10 +14,9 @@ from helpers.log_linear_twins import (
     state_counts,
     states_of,
 )
-from lapwing.engine import hard_zeros
 from lapwing.engine.hard_zeros import HardZeros, alive_cells, hard_factor
-from lapwing.engine.particles import independent, swept
-from lapwing.engine.tables import DEAD, Axis
+from lapwing.engine.particles import swept
+from lapwing.engine.tables import DEAD
 
 SIZES = (4, 5, 3)
 STATES = int(np.prod(SIZES))
@@ -75,55 +74,3 @@ def test_cells_are_alive_exactly_where_each_rule_leaves_some_finest_cell(seed) -
 
         wanted = marginal_by_hand(axes, ~is_dead(axes, single), table) > 0
         np.testing.assert_array_equal(np.ones(wanted.size, dtype=bool) if found is None else found, wanted)
-
-
-SKIPPED = (60, 41, 7, 5)
-"""Groups of an age, an income and a state, which children (ages below 9) have in their last and first group alone, and
-of a column that no rule names."""
-
-
-def skipped(children):
-    """Return columns in which children have given masses, and the rules that they follow from each other."""
-    rng, axes = np.random.default_rng(1), []
-    for size, own, share in zip(SKIPPED, (range(9), [40], [0], [1]), children, strict=True):
-        base, is_own = rng.uniform(1, 2, size), np.isin(np.arange(size), list(own))
-        base *= np.where(is_own, share / base[is_own].sum(), (1 - share) / base[~is_own].sum())
-        axes.append(Axis(base, (np.arange(size),)))
-    is_child = [np.arange(60) < 9, np.arange(41) == 40, np.arange(7) == 0]
-    rules = [
-        hard_factor(((one, 0), (two, 0)), is_child[one][:, None] == is_child[two]) for one, two in ((0, 1), (0, 2))
-    ]
-    return axes, HardZeros(tuple(axes), tuple(rules), ((0, 1, 2),))
-
-
-def masses_of(axes):
-    return [axis.base for axis in axes]
-
-
-def test_particles_start_where_rules_hold_in_the_shares_of_all_columns() -> None:
-    axes, zeros = skipped((0.15, 0.15, 0.15, 0.5))
-    rng = np.random.default_rng(0)
-    drawn = independent(axes, 10_000, rng)
-
-    found = zeros.starts(drawn, masses_of(axes), rng)
-
-    assert not zeros.broken(found).any()
-    assert abs((found[0] < 9).mean() - 0.15) <= 1e-4
-    np.testing.assert_array_equal(found[3], drawn[3])
-    for column in range(3):
-        told = np.bincount(found[column], minlength=SKIPPED[column]) / 10_000
-        assert np.abs(told - axes[column].base).sum() / 2 < 0.04  # 60 groups of 10,000 draws
-
-
-def test_columns_beyond_the_most_combinations_are_drawn_until_no_rule_is_broken(monkeypatch) -> None:
-    monkeypatch.setattr(hard_zeros, "MOST_STARTS", 8)
-    axes, zeros = skipped((0.15, 0.15, 0.15, 0.5))
-    stairs = hard_factor(((0, 0), (3, 0)), np.arange(60)[:, None] >= 12 * np.arange(5))
-    stairs_too = HardZeros(tuple(axes), (*zeros.factors, stairs), ((0, 1, 2, 3),))
-    rng = np.random.default_rng(0)
-
-    found = stairs_too.starts(independent(axes, 10_000, rng), masses_of(axes), rng)
-
-    assert abs((found[0] < 9).mean() - 0.15) <= 1e-4
-    assert stairs_too.broken(found).mean() < 0.001  # a few had the wrong luck fifty times
-    assert set(np.unique(found[3])) == set(range(5))

@@ -4,13 +4,11 @@ from fractions import Fraction
 
 import numpy as np
 import polars as pl
-import pytest
 
 import lapwing as lw
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts
-from lapwing.mechanisms.shared.one_way import fitted_law, pooled_total
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.grouping import identity
 from lapwing.schema.schemas import Schema
@@ -21,22 +19,6 @@ KIND = Field(name="kind", type="string", categories=("a", "b", "c"))
 def table(counts, field=KIND, scale=1):
     question = MarginalCounts(columns=(field.name,), groupings=(identity(field.domain),), cost=Budget.pure(1))
     return NoisyCounts(question, np.array(counts, dtype=np.int64), NoiseLaw("laplace", Fraction(scale)))
-
-
-def test_noisy_totals_are_pooled_by_precision_and_never_negative():
-    precise, coarse = table([10, 10, 10, 10], scale=1), table([100, 100, 100, 100], scale=1000)
-
-    assert pooled_total([precise, coarse], None) == pytest.approx(40, abs=0.01)
-    assert pooled_total([table([-10, -10, -10, -10])], None) == 0.0
-
-
-def test_the_misfit_code_gets_no_mass():
-    flag = Field(name="flag", type="boolean", required=True)
-
-    law = fitted_law(table([10, 10, 80], flag), flag.domain, 100.0)
-
-    assert law.stops.max() <= flag.domain.last
-    assert law.probabilities == pytest.approx([0.5, 0.5])
 
 
 def test_the_error_of_a_column_is_within_its_documented_bound():

@@ -87,30 +87,6 @@ def test_lemma_10_is_the_papers_formula(relation, touched):
     assert decisions.threshold == math.floor(touched * deeper * math.log((2**h + 1000 * deeper) / 1e-6))
 
 
-@pytest.mark.parametrize(
-    "mechanism",
-    [
-        KDTree(),
-        KDTree(split_rule="paper"),
-        KDTree(split_rule="paper", coarse=0.5),
-        KDTree(split_rule="paper", coarse=0.5, tau="lemma10"),
-        KDTree(fit="threshold", fine=0.2),
-        KDTree(coarse=1.0, fine=1.0),
-    ],
-    ids=repr,
-)
-@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
-def test_a_plan_asks_what_the_release_asks(mechanism, relation):
-    terms = Terms(relation=relation, rows=300 if relation == "replace-one" else None, expected_rows=300)
-
-    questions = planned(mechanism, terms=terms)
-
-    _, answers = run(mechanism, ROWS, MIXED, relation=relation, expected_rows=300)
-    assert kinds(answers) == [each.kind for each in questions]
-    assert answers[0].question.to_dict() == questions[0].to_dict()
-    assert [each.question.cost for each in answers] == [each.cost for each in questions]
-
-
 # ------------------------------------------------------------------------------------------------------------ models
 
 

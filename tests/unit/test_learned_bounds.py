@@ -52,19 +52,6 @@ def test_without_noise_the_bounds_are_the_outer_ends_of_the_outermost_cells(kind
     assert sum(answer.question.cost.amount for answer in room.answers) == PLENTY.amount
 
 
-@pytest.mark.parametrize("values", [[], [None] * 50], ids=["no rows", "all missing"])
-def test_a_column_without_values_stays_blank(values) -> None:
-    data = pl.DataFrame({"x": pl.Series(values, dtype=pl.Int64)})
-
-    found, room = learned(data, {"fields": [{"name": "x", "type": "integer"}]}, PLENTY, ZeroNoiseBits())
-
-    assert found.fields[0].blank == ("minimum", "maximum")
-    assert found.notes[0].code == ("unread_as_it_was" if values else "bounds_hidden")
-    assert found.statements[0].value == 0
-    assert room.batches == 2
-    assert len(room.answers) == 1
-
-
 LIMITS = {
     "integer": ([3, 12, 47, 200, 5000], {"minimum": 10, "maximum": 480}, (12, 209)),
     "number": ([-3.0, 0.123, 0.5], {"minimum": 0.1, "maximum": 0.126}, (0.12, 0.126)),

@@ -43,20 +43,6 @@ def test_a_workload_that_is_too_large_is_refused_before_any_row_is_read():
 # ------------------------------------------------------------------------------------------------ what is asked
 
 
-@pytest.mark.parametrize("mu", ["microaggregation", "tree", "product", "uniform"])
-def test_a_plan_names_the_questions_that_a_run_asks(mu):
-    mechanism = LinearStatistics(mu=mu, points=50, statistics=("f0",))
-
-    planned = lw.plan(FOUR, expected_rows=400, epsilon=50, mechanism=mechanism, neighbours="replace-one")
-    _, answers = run(
-        mechanism, frame_of_flags(ROWS), FOUR, budget=Budget.pure(50), relation="replace-one", expected_rows=400
-    )
-
-    assert [line.question for line in planned.lines] == ["MisfitRows"] + [
-        answer.question.kind for answer in answers for _ in answer.tables
-    ]
-
-
 # ------------------------------------------------------------------------------------------------------ solutions
 
 
@@ -111,13 +97,6 @@ def test_a_release_with_a_public_frame_cannot_be_resumed_but_one_with_a_path_can
     ):
         lw.resume(tmp_path / "frame.jsonl", data)
     assert lw.resume(tmp_path / "path.jsonl", data).model.atoms == 20
-
-
-def test_a_mu_that_is_no_name_is_the_path_of_a_table():
-    with pytest.raises(
-        ParameterError, match=r"^mu must be one of microaggregation, tree, product, uniform, or the path"
-    ):
-        lw.synthesize(frame_of_flags(ROWS), FOUR, epsilon=1, mechanism=LinearStatistics(mu="microagregation"))
 
 
 # ------------------------------------------------------------------------------------------------- row functions
@@ -191,16 +170,3 @@ def test_certified_errors_bound_the_errors_of_every_statistic():
     assert (errors <= found["largest_error"].to_numpy()).all()
     assert found["statistic"][0] == "f0=false, f1=false"
     assert found["statistic"][-1] == "f0 and f3"
-
-
-def test_the_certificate_names_the_largest_certified_error_of_each_table_and_statistic():
-    release = lw.synthesize(
-        frame_of_flags(ROWS), FOUR, epsilon=5, mechanism=LinearStatistics(statistics=("f0",), points=100), seed=1
-    )
-
-    kinds = [statement.kind for statement in release.certificate.accuracy]
-    values = {statement.kind: statement.value for statement in release.certificate.accuracy}
-    assert kinds.count("certified error of a table") == 6
-    assert "\nCertified error: 0" in release.certificate.text()
-    assert values["certified error"] == pytest.approx(release.certified_errors()["largest_error"].max())
-    assert values["spread of the weights"] == pytest.approx(100 / values["effective points"])

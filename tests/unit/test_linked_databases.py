@@ -8,8 +8,6 @@ import pytest
 
 import lapwing as lw
 from helpers.linked_homes import released_three, three_tables
-from lapwing.kernel.budget.ledger import Ledger
-from lapwing.kernel.room.room import Room
 
 NAMES = ("homes", "people", "visits")
 
@@ -104,44 +102,6 @@ def test_chunks_hold_whole_units_and_keys_count_on(release, monkeypatch):
 def test_tables_and_settings_that_do_not_fit_the_schema_are_refused(data, settings, said):
     with pytest.raises(lw.LapwingError, match=said):
         released_three(data or three_tables(3), **settings)
-
-
-@pytest.mark.parametrize("after", [0, 1, 2, 4])
-def test_three_tables_are_debited_once_and_taken_up_where_they_stopped(after, tmp_path, monkeypatch):
-    ledger, transcript, ask, asked = tmp_path / "b.db", tmp_path / "t.jsonl", Room.ask, []
-    Ledger.create_or_open(ledger).init("d", unit="zcdp", limit=9, relation="add-remove", privacy_unit="home:12")
-    settings = {
-        "epsilon": None,
-        "delta": None,
-        "rho": 1,
-        "mechanism": lw.Adaptive.small(),
-        "shares": None,
-        "seed": None,
-    }
-    tables = three_tables(60)
-
-    def interrupted(self, *questions):
-        asked.append(questions)
-        if len(asked) > after:
-            raise KeyboardInterrupt
-        return ask(self, *questions)
-
-    monkeypatch.setattr(Room, "ask", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        released_three(tables, ledger=ledger, transcript=transcript, **settings)
-    monkeypatch.setattr(Room, "ask", ask)
-    paid, kept = Ledger.open(ledger).balance("d").spent, transcript.read_text().splitlines()
-
-    found = lw.resume(transcript, tables)
-    again = released_three(tables, ledger=ledger, transcript=transcript, **settings)
-
-    lines = transcript.read_text().splitlines()
-    assert Ledger.open(ledger).balance("d").spent == paid > 0
-    assert lines[: len(kept)] == kept
-    first = sum('"kind": "MisfitRows"' in line for line in lines)  # asked before the mechanisms
-    assert len(lines) == 1 + first + sum(len(part.noisy) for part in found.tables.values())
-    assert again.certificate.to_dict() == found.certificate.to_dict()
-    assert found.certificate.total.amount <= paid
 
 
 # -------------------------------------------------------------------------------------------------------------- events

@@ -147,34 +147,6 @@ def test_a_ledger_of_another_unit_refuses_before_anything_is_counted(tmp_path, m
     assert spent(path) == 0
 
 
-@pytest.mark.parametrize("after", [0, 1, 2, 3, 5])
-def test_an_interrupted_release_goes_on_and_spends_nothing_again(after, ledger, tmp_path, monkeypatch):
-    transcript, ask, asked = tmp_path / "t.jsonl", Room.ask, []
-    small = {"mechanism": lw.Adaptive.small(), "seed": None}
-
-    def interrupted(self, *questions):
-        asked.append(questions)
-        if len(asked) > after:
-            raise KeyboardInterrupt
-        return ask(self, *questions)
-
-    monkeypatch.setattr(Room, "ask", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        released(ledger=ledger, transcript=transcript, **small)
-    monkeypatch.setattr(Room, "ask", ask)
-    paid, kept = spent(ledger), transcript.read_text().splitlines()
-
-    found = released(ledger=ledger, transcript=transcript, **small)
-    again = released(ledger=ledger, transcript=transcript, **small)
-
-    assert spent(ledger) == paid > 0
-    assert transcript.read_text().splitlines()[: len(kept)] == kept
-    assert again.certificate.to_dict() == found.certificate.to_dict()
-    assert len(transcript.read_text().splitlines()) == 1 + sum(
-        len(part.certificate.lines) for part in (found.parent, found.child)
-    )
-
-
 def test_the_transcript_of_linked_tables_is_not_taken_for_that_of_one(tmp_path):
     released(transcript=tmp_path / "t.jsonl", mechanism="independent")
 

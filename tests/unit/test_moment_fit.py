@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from lapwing.mechanisms.shared.vectors.means import (
-    SETTLED,
     fitted_means,
     shrunk_covariance,
     weighted_covariance,
@@ -72,30 +71,3 @@ def test_no_aim_makes_the_misfit_larger_or_leaves_the_set(seed, project):
 
     assert misfit(found, weights, aim, BETWEEN) <= misfit(means, weights, aim, BETWEEN)
     assert found == pytest.approx(project(found), abs=1e-12)
-
-
-@pytest.mark.parametrize("project", [box, rows_in_ball], ids=["box", "ball"])
-@pytest.mark.parametrize("seed", range(6))
-def test_a_near_aim_moves_the_mean_no_farther_than_steps_that_settle(seed, project):
-    means, weights = cells_of(seed, spread=0.9)
-    means, noise = project(means), np.random.default_rng(seed).normal(0, 0.02, (4, 4))
-    aim = weighted_covariance(means, weights, weighted_mean(means, weights)) + noise + noise.T
-
-    found = fitted_means(means, weights, aim, BETWEEN, project)
-
-    assert misfit(found, weights, aim, BETWEEN) <= 0.1 * misfit(means, weights, aim, BETWEEN)
-    assert weighted_mean(found, weights) == pytest.approx(weighted_mean(means, weights), abs=10 * SETTLED)
-
-
-def test_steps_end_when_they_move_no_mean_any_more():
-    means, weights = cells_of(5, spread=0.2)
-    own = weighted_covariance(means, weights, weighted_mean(means, weights))
-    calls = []
-
-    def counted(points):
-        calls.append(len(points))
-        return box(points)
-
-    fitted_means(means, weights, own * np.where(BETWEEN, 1 + SETTLED, 1), BETWEEN, counted)
-
-    assert len(calls) == 1

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from lapwing.extras.evaluate.metrics import moments
 from lapwing.extras.evaluate.metrics.moments import coded_rows, compare_moments, coordinates
 from lapwing.schema.schemas import Schema
 
@@ -19,22 +18,6 @@ MANY = {"name": "c", "type": "string", "categories": [f"v{n}" for n in range(100
 
 def vectors(field, codes):
     return coded_rows({"c": np.array(codes)}, Schema.from_dict({"fields": [field]}).columns).tolist()
-
-
-@pytest.mark.parametrize(
-    ("field", "codes", "expected"),
-    [
-        (FLAG, [0, 1], [[0], [1]]),
-        (MAYBE, [0, 1, 2], [[0, 0], [1, 0], [0, 1]]),
-        (SEX, [0, 1], [[0], [1]]),
-        (SIDE, [0, 2, 3], [[1, 0, 0], [0, 0, 1], [0, 0, 0]]),  # the last is a misfit
-        (AGE, [0, 1, 4, 5, 6], [[0, 0], [0.25, 0], [1, 0], [0, 1], [0, 1]]),
-        (HEIGHT, [0, 2**32 - 1, 2**32], [[0], [1], [0]]),
-        (ONLY, [0, 1], [[1, 0], [0, 1]]),
-    ],
-)
-def test_a_column_has_the_coordinates_of_its_kind(field: dict, codes: list, expected: list) -> None:
-    assert vectors(field, codes) == expected
 
 
 @pytest.mark.parametrize("field", [FLAG, MAYBE, AGE, HEIGHT, SEX, SIDE, ONLY, MANY])
@@ -53,11 +36,6 @@ def test_every_column_adds_at_most_one_to_the_squared_length(field: dict) -> Non
 ROUNDED = 1e-12
 
 
-def flags(columns):
-    field = {"type": "boolean", "constraints": {"required": True}}
-    return Schema.from_dict({"fields": [{"name": f"c{place}", **field} for place in range(columns)]})
-
-
 def codes(rows):
     return {f"c{place}": cells for place, cells in enumerate(np.array(rows).T)}
 
@@ -70,25 +48,6 @@ def figures(real, other, schema, seed=0):
 
 def values(real, other, schema):
     return {key: each.values["other"].value for key, each in figures(real, other, schema).items()}
-
-
-def test_samples_of_rows_are_right_within_their_standard_error(monkeypatch) -> None:
-    rng = np.random.default_rng(3)
-    real = (rng.random((8000, 5)) < 0.3).astype(int)
-    other = np.where(rng.random((8000, 1)) < 0.4, real[:, [0]], real) | (rng.random((8000, 5)) < 0.2)
-    whole = figures(codes(real), codes(other), flags(5))
-
-    monkeypatch.setattr(moments, "MOST_ROWS", 2000)
-    some = figures(codes(real), codes(other), flags(5))
-
-    for key, exact in whole.items():
-        found, expected = some[key].values["other"], exact.values["other"]
-        assert (exact.rows, expected.standard_error) == (None, 0)
-        assert some[key].rows == 2000
-        assert 0 < found.standard_error < 0.2 * expected.value
-        # Four standard errors, which eight blocks know to a quarter.
-        assert found.value == pytest.approx(expected.value, abs=5 * found.standard_error)
-        assert found.value != expected.value
 
 
 MIXED = Schema.from_dict(

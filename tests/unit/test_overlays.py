@@ -6,7 +6,7 @@ import pytest
 from helpers.cases import spread
 from helpers.findings import schema_of
 from lapwing.extras.evaluate.metrics.bars import MOST_BARS, choose_bars
-from lapwing.extras.evaluate.metrics.overlays import GRID, coordinate_pairs, overlay_columns
+from lapwing.extras.evaluate.metrics.overlays import overlay_columns
 
 AGE = {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 120, "required": True}}
 MONEY = {"name": "money", "type": "integer", "constraints": {"minimum": 0, "maximum": 1_000_000}}
@@ -116,37 +116,3 @@ def test_bars_of_dates_are_equally_long_and_begin_as_they_are_called(kind, low, 
     for label, start in zip(found.labels, found.starts, strict=True):
         assert label.replace("T", " ").startswith(start)
         assert len(start) == (10 if kind == "date" else 16)
-
-
-@pytest.mark.parametrize(
-    ("names", "pairs"),
-    [
-        (("lat", "lon"), (("lon", "lat"),)),
-        (("Latitude", "Longitude"), (("Longitude", "Latitude"),)),
-        (("pickup_lat", "pickup_lng", "dropoff_lat"), (("pickup_lng", "pickup_lat"),)),
-        (("homeLong", "homeLat", "z"), (("homeLong", "homeLat"),)),
-        (("x", "y", "z"), (("x", "y"),)),
-        (("easting", "northing"), (("easting", "northing"),)),
-        (("length", "width"), (("length", "width"),)),  # the only two measured numbers
-        (("length", "width", "height"), ()),
-        (("lat", "place"), (("lat", "place"),)),
-        (("lat",), ()),
-    ],
-)
-def test_coordinates_are_known_by_their_names(names, pairs):
-    assert coordinate_pairs(schema_of(*({**measured(), "name": name} for name in names))) == pairs
-
-
-def test_a_map_shows_the_city_and_not_the_bounds_of_the_schema():
-    rng = np.random.default_rng(4)
-    schema = schema_of(*({**measured(low=-180, high=180), "name": name} for name in ("lon", "lat")))
-    city = {name: (2**31 + rng.normal(0, 2**20, 4000)).astype(np.int64) for name in ("lon", "lat")}
-    other = {name: np.append(city[name][:999], [0]) for name in city}
-
-    found = overlay_columns(city, other, schema).maps[0]
-
-    assert (found.x, found.y, found.real.shape) == ("lon", "lat", (GRID, GRID))
-    assert found.x_edges[-1] - found.x_edges[0] < 1
-    assert found.real.sum() + found.outside[0] == pytest.approx(1, abs=ROUNDED)
-    assert 0 < found.outside[0] <= 0.04
-    assert found.synthetic.sum() + found.outside[1] == pytest.approx(1, abs=ROUNDED)

@@ -1,14 +1,12 @@
 """lw.plan: cost lines as released, errors as proved, and nothing that needs a row."""
 
-import math
-
 import numpy as np
 import polars as pl
 import pytest
 
 import lapwing as lw
 from lapwing.model.certificate.certificate import Statement
-from lapwing.model.certificate.cost_lines import CostLine, Planned
+from lapwing.model.certificate.cost_lines import Planned
 
 ROWS = 300
 UNIT = {"type": "number", "constraints": {"minimum": 0, "maximum": 1, "required": True}}
@@ -22,14 +20,6 @@ MIXED = {
     ]
 }
 OWNED = {**MIXED, "privacyUnit": {"field": "id", "maxRows": 3}}
-BUDGETS = [{"epsilon": 1}, {"epsilon": 1, "delta": "1e-9"}, {"rho": "0.1"}]
-MECHANISMS = [
-    lw.Independent(groups=8),
-    lw.PMM(),
-    lw.PMM(depth=5),
-    lw.PMM(variant="paper"),
-    lw.PMM(variant="paper", depth=3),
-]
 
 
 def table(rows=ROWS, **columns):
@@ -43,42 +33,6 @@ def table(rows=ROWS, **columns):
         "y": rng.random(rows),
     }
     return pl.DataFrame(made | columns)
-
-
-@pytest.mark.parametrize("mechanism", MECHANISMS, ids=str)
-@pytest.mark.parametrize(
-    ("schema", "neighbours", "budget"),
-    list(zip([POINTS, MIXED, OWNED], ["replace-one", "add-remove", "replace-one"], BUDGETS, strict=True)),
-    ids=["points", "mixed", "owned"],
-)
-def test_the_planned_cost_lines_are_those_of_the_certificate(mechanism, schema, neighbours, budget):
-    settings = {"mechanism": mechanism, "neighbours": neighbours, "expected_rows": ROWS, **budget}
-
-    planned = lw.plan(schema, **settings)
-    release = lw.synthesize(table(), schema, seed=1, **settings)
-
-    assert planned.lines == release.certificate.lines
-    assert sum(line.cost.amount for line in planned.lines) == planned.total.amount == release.certificate.total.amount
-    assert planned.privacy_unit == release.certificate.privacy_unit
-    assert dict(planned.settings) == dict(release.certificate.settings)
-
-
-def test_a_question_that_the_plan_does_not_state_is_seen_by_that_comparison(monkeypatch):
-    honest = CostLine.planned.__func__
-    monkeypatch.setattr(CostLine, "planned", classmethod(lambda cls, *given: honest(cls, *given)[1:]))
-
-    planned = lw.plan(POINTS, expected_rows=ROWS, epsilon=1)
-    release = lw.synthesize(table(), POINTS, epsilon=1, expected_rows=ROWS, seed=1)
-
-    assert planned.lines != release.certificate.lines
-
-
-@pytest.mark.parametrize("schema", [POINTS, MIXED])
-def test_the_mechanism_is_the_default_and_that_is_said(schema):
-    planned = lw.plan(schema, expected_rows=ROWS, epsilon=1)
-
-    assert planned.mechanism == "Adaptive"
-    assert planned.reason.startswith("Adaptive is the default: ")
 
 
 @pytest.mark.parametrize("budget", [{"epsilon": 1}, {"rho": "0.5"}], ids=str)
@@ -128,17 +82,6 @@ def test_the_mean_distance_of_a_tree_stays_below_its_bound(columns, rows):
     assert np.mean(found) <= bound <= 0.3
 
 
-def test_the_published_bound_is_the_one_of_the_theorem_on_a_square():
-    planned = lw.plan(POINTS, expected_rows=10**5, epsilon=1, mechanism=lw.PMM(variant="paper"))
-
-    deltas = [1.0] + [2.0 ** (j - j // 2) for j in range(17)]
-    epsilon = 1 - float(planned.lines[0].cost.amount)  # what asks for misfits is spent before
-    theorem = 2 * math.sqrt(2) / (10**5 * epsilon) * sum(map(math.sqrt, deltas)) ** 2 + 2.0**-8
-    published = planned.accuracy[-1]
-    assert published.value == pytest.approx(theorem, rel=1e-9)
-    assert planned.accuracy[0].value == pytest.approx(min(1.0, theorem), rel=1e-3)
-
-
 @pytest.mark.parametrize("schema", [OWNED, MIXED], ids=["three rows", "one row"])
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
 @pytest.mark.parametrize("budget", [{"epsilon": 1}, {"rho": "0.5"}], ids=str)
@@ -159,32 +102,6 @@ def test_a_delta_is_compared_with_pure_epsilon_and_back():
     assert pure == approximate
     assert pure.delta == 1e-9
     assert pure.pure < pure.with_delta
-
-
-def test_a_delta_pays_where_many_tables_share_the_budget():
-    wide = {"fields": [{"name": f"c{i}", "type": "boolean"} for i in range(40)]}
-
-    planned = lw.plan(wide, expected_rows=10_000, epsilon=1)
-
-    assert planned.delta_gain.with_delta < planned.delta_gain.pure
-    assert "lower with δ" in planned.text()
-
-
-@pytest.mark.parametrize("budget", [{"rho": 1}, {"epsilon": "1e-6"}], ids=str)
-def test_where_no_delta_goes_with_the_budget_none_is_compared(budget):
-    planned = lw.plan(POINTS, expected_rows=10_000, **budget)
-
-    assert planned.delta_gain is None
-    assert "Pure ε" not in planned.text()
-
-
-def wide(columns, categories=2):
-    return {
-        "fields": [
-            {"name": f"c{i}", "type": "string", "categories": [str(each) for each in range(categories + i)]}
-            for i in range(columns)
-        ]
-    }
 
 
 @pytest.mark.parametrize(

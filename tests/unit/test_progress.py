@@ -4,7 +4,6 @@ import asyncio
 import io
 import signal
 import traceback
-from functools import partial
 
 import polars as pl
 import pytest
@@ -55,17 +54,6 @@ def test_steps_are_one_way_tables_rounds_and_the_last_fit():
     shares = [step.share for step in steps]
     assert shares == sorted(shares)
     assert (shares[0], shares[-1]) == (0, 1)
-
-
-def test_a_terminal_shows_the_step_the_share_and_the_time(monkeypatch):
-    screen = terminal(monkeypatch)
-
-    with shown_progress(quiet=False):
-        lw.synthesize(DATA, SCHEMA, epsilon=5, mechanism=QUICK, seed=1)
-
-    shown = screen.getvalue()
-    for part in ("fitting", "% of the budget spent", "elapsed, about", "left"):
-        assert part in shown, part
 
 
 def test_the_bar_of_a_release_that_fails_is_taken_away(monkeypatch):
@@ -185,22 +173,3 @@ def test_a_bar_is_closed_when_work_is_interrupted(monkeypatch):
 
     assert "work" in screen.getvalue()
     assert not watching._TAKEN.locked()
-
-
-def test_two_releases_at_once_each_tell_their_own_function():
-    first, second = [], []
-
-    async def both():
-        release = partial(lw.synthesize, DATA, SCHEMA, epsilon=5, seed=1)
-        await asyncio.gather(
-            asyncio.to_thread(release, mechanism=QUICK, progress=first.append),
-            asyncio.to_thread(release, mechanism="Independent", progress=second.append),
-        )
-
-    asyncio.run(both())
-
-    assert "round 1" in {step.step for step in first}
-    assert second
-    assert "round 1" not in {step.step for step in second}
-    for steps in (first, second):
-        assert [step.share for step in steps] == sorted(step.share for step in steps)

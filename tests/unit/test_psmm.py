@@ -185,29 +185,6 @@ def test_a_noisy_sum_of_nothing_gives_the_uniform_model_and_says_so():
 # --------------------------------------------------------------------------------------------- statements and plans
 
 
-SOLVED = [("rescale", "add-remove"), ("rescale", "replace-one"), ("lp", "replace-one")]
-
-
-@pytest.mark.parametrize(("surplus", "relation"), SOLVED)
-def test_a_plan_asks_what_the_release_asks(relation, surplus):
-    data, mechanism = frame_of(np.full((900, 1), 0.1)), PSMM(surplus=surplus)
-    rows = 900 if relation == "replace-one" else None
-
-    planned = mechanism.plan(
-        optional_column(),
-        Budget.pure(1),
-        Terms(relation=relation, rows=rows, expected_rows=900),
-        np.random.default_rng(1),
-    )
-
-    _, (answer,) = run(mechanism, data, optional_column(), relation=relation, expected_rows=900)
-    (question,) = planned.questions
-    assert question.to_dict() == answer.question.to_dict()
-    assert [statement.kind for statement in planned.accuracy] == ["expected error", "published bound", "largest cell"]
-    is_exact = (surplus, relation) == ("lp", "replace-one")
-    assert f"with the factor {2 if is_exact else 3}" in planned.accuracy[1].text
-
-
 @pytest.mark.parametrize("scale", [10, 60])
 def test_the_stated_distance_counts_what_was_moved_and_what_the_noise_may_hide(scale):
     kinds = {"name": "kind", "type": "string", "categories": ["a", "b"]}

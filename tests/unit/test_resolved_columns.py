@@ -84,6 +84,16 @@ def test_noise_between_neighbours_is_taken_out_of_ordered_columns_only(name, is_
     assert (np.std(kept) < 0.5 * np.std(raw[:-1])) == is_smoother
 
 
+@pytest.mark.parametrize("sizes", [(16, 8, 4), (3, 2), (2,), (1,)])
+@pytest.mark.parametrize("name", ["integer, wide", "many categories", "boolean", "date"])
+def test_levels_are_as_coarse_as_asked_for(name, sizes) -> None:
+    column = column_of(FIELDS[name], sizes=sizes)
+
+    assert column.common == int(name == "many categories" and len(sizes) > 1)
+    assert 1 <= len(column.groupings) - column.common - int(column.has_presence) <= len(sizes)
+    assert column.groupings[-1 - int(column.has_presence)].regular <= sizes[-1]
+
+
 @EVERY_FIELD
 def test_the_last_level_tells_only_what_is_missing_or_special_where_anything_can_be(field) -> None:
     column = column_of(field)

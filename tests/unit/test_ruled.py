@@ -3,10 +3,13 @@
 import numpy as np
 import pytest
 
+from helpers.ruled_tables import TANGLED
 from lapwing.model.laws import Laws, laws_from_probabilities
 from lapwing.model.model import Bernoulli, Indexed, ReleasedModel, Spans, narrow
 from lapwing.model.sampling.fixed import fixed_map, pinned, points
+from lapwing.model.sampling.keeping import rule_components
 from lapwing.model.sampling.marginals import marginal
+from lapwing.model.sampling.repair import Pool, repaired
 from lapwing.model.sampling.ruled import moved_in_cells, ruled
 from lapwing.schema.groupings.grouping import identity
 from lapwing.schema.schemas import Schema
@@ -59,6 +62,38 @@ def test_where_exchanges_do_not_suffice_the_effect_gives_way_and_the_cause_stays
     assert shares(found, schema, "work")[1] == pytest.approx(0.25, abs=0.02)  # all that it can do
 
 
+def test_columns_outside_rules_keep_their_laws_and_their_weights():
+    schema = Schema.load(TANGLED)
+    rng = np.random.default_rng(4)
+    laws = {}
+    for field in schema.columns:
+        edges = np.unique(np.concatenate(([0], rng.integers(1, field.domain.values, 5), [field.domain.values])))
+        table = laws_from_probabilities(edges[:-1], edges[1:], rng.dirichlet(np.ones(edges.size - 1), size=7))
+        laws[field.name] = Indexed(narrow(rng.integers(0, 7, 40)), table)
+    model = ReleasedModel(weights=rng.random(40), rows=500, laws=laws)
+
+    found = ruled(model, schema, np.random.default_rng(2)).model
+
+    assert shares(found, schema, "free") == pytest.approx(shares(model, schema, "free"), abs=1e-12)
+    assert found.weights.sum() == pytest.approx(model.weights.sum())
+    codes = points(found, list(laws)[:-1])
+    (one, two) = rule_components(schema)
+    for component in (one, two):
+        assert not component.fixed(codes, found.weights).broken(codes).any()
+
+
+def test_a_sum_is_added_up_and_its_terms_stay():
+    schema = Schema.from_dict({"fields": DIGITS, "rules": [{"sum": ["a", "b"], "equals": "c"}]})
+    model = independent(schema, {"a": [0.1] * 10, "b": [0.05, 0.95], "c": [0.5, 0.5]})
+
+    found = ruled(model, schema, np.random.default_rng(1)).model
+
+    codes = points(found, ["a", "b", "c"])
+    assert (codes["a"] + codes["b"] == codes["c"]).all()
+    for name in ("a", "b"):
+        assert shares(found, schema, name) == pytest.approx(shares(model, schema, name), abs=1e-9)
+
+
 def test_a_model_of_broken_rows_only_takes_a_row_that_keeps_the_rules():
     rules = [{"sum": ["a", "b"], "equals": "c"}, {"never": {"a": {"minimum": 1}}}, {"never": {"b": {"maximum": 8}}}]
     schema = Schema.from_dict({"fields": DIGITS, "rules": rules})
@@ -80,6 +115,22 @@ def test_columns_that_determine_each_other_are_matched_one_to_one():
     found = fixed_map(("name",), "number", codes, np.array([5.0, 1, 4, 2, 1]), one_to_one=True)
 
     assert found.values[:2].tolist() == [0, 1]
+
+
+def test_fixed_columns_stay_when_rows_are_repaired():
+    schema = Schema.from_dict({"fields": DIGITS, "rules": [{"sum": ["a", "b"], "equals": "c"}]})
+    (component,) = rule_components(schema)
+    rng = np.random.default_rng(6)
+    codes = {"a": rng.integers(0, 10, 500), "b": rng.integers(0, 10, 500), "c": rng.integers(0, 19, 500)}
+    pool = Pool({name: np.zeros(0, dtype=np.int64) for name in codes}, np.zeros(0))
+
+    found, is_lost = repaired(component, codes, pool, rng, fixed={"a", "c"})
+
+    assert (found["a"] == codes["a"]).all()
+    assert (found["c"] == codes["c"]).all()
+    can = (codes["c"] >= codes["a"]) & (codes["c"] - codes["a"] <= 9)
+    assert (is_lost == ~can).all()
+    assert (found["b"][can] == (codes["c"] - codes["a"])[can]).all()
 
 
 # -- Codes that a rule of one column forbids move inside the cell in which they were counted.

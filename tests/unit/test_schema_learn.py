@@ -110,15 +110,6 @@ def test_people_with_many_rows_are_cut_and_the_noise_is_for_all_their_rows(tmp_p
     assert "person" not in found.purchases[-1].fields
 
 
-@pytest.mark.parametrize("rows", [0, 1, 3])
-@pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
-def test_tiny_tables_list_no_text_and_what_is_not_found_stays_blank(rows, neighbours):
-    found = learned(DATA.head(rows), epsilon=1, neighbours=neighbours)
-
-    assert found.is_draft == any(each.blank for each in found.columns)
-    assert found.field("town").categories == ("(other)",)
-
-
 def test_half_of_delta_goes_to_lists_beside_epsilon_and_all_of_it_beside_rho():
     whole = learn_settings(DRAFT, budget={"epsilon": 1, "delta": "1e-6"})
     split = learn_settings(DRAFT, budget={"rho": "0.1", "delta": "1e-6"})
@@ -226,12 +217,3 @@ def test_a_dictionary_that_is_no_text_or_too_large_is_refused(tmp_path, monkeypa
     for name, words in (("bytes.txt", "not UTF-8"), ("large.txt", "larger than 64 MiB")):
         with pytest.raises(ParameterError, match=words):
             learned(dictionaries={"town": tmp_path / name})
-
-
-def test_a_code_that_is_its_own_beginning_of_several_lengths_is_listed_once():
-    rng = np.random.default_rng(11)
-    draft = {"draft": True, "fields": [field("code", "string", hierarchy={"prefixes": [2, 3, 4]})]}
-
-    for rows in rng.integers(20, 70, 20).tolist():
-        found = lw.Schema.learn(pl.DataFrame({"code": ["a"] * rows}), draft, epsilon=2, delta="1e-3")
-        assert set(found.field("code").categories) <= {"a", "(other)"}

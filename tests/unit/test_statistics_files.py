@@ -8,12 +8,10 @@ import pandas as pd
 import pyreadstat
 import pytest
 
-import lapwing as lw
 from helpers.naive_codes import naive_code
 from helpers.nasty_cells import CELLS, FIELDS
 from lapwing.errors import SchemaError
 from lapwing.extras.connect.metadata.reading import read_foreign
-from lapwing.extras.evaluate.internal.schemas import check_table
 from lapwing.rows.source import all_codes, code_table
 from lapwing.schema.schemas import Schema
 
@@ -98,24 +96,6 @@ def test_the_code_book_of_spss_becomes_a_schema_and_what_it_calls_missing_is(tmp
     assert any("times of day" in note and "hour" in note for note in found.notes)
 
 
-def test_rows_of_spss_fit_the_schema_of_their_code_book_once_it_is_filled_in(tmp_path):
-    write_study(tmp_path / "study.sav")
-    written = read_foreign(tmp_path / "study.sav").schema.to_dict()
-    del written["draft"]
-    written["fields"][0]["constraints"] |= {"minimum": 0, "maximum": 100}
-    written["fields"][2]["categories"] = ["Bonn", "Ulm"]
-    written["fields"][4]["constraints"] |= {"minimum": "2000-01-01", "maximum": "2030-12-31"}
-    schema = Schema.from_dict(written)
-
-    fits = {fit.name: fit for fit in check_table(tmp_path / "study.sav", schema).value}
-
-    assert [fits[name].missing for name in ("age", "sex", "town", "grade", "at")] == [1, 2, 2, 0, 1]
-    assert [fit.misfit for fit in fits.values()] == [0] * 5
-    assert (fits["age"].special, fits["at"].clamped) == (1, 1)
-    release = lw.synthesize(tmp_path / "study.sav", schema, epsilon=100, mechanism="independent", seed=1)
-    assert set(release.sample(50, seed=1)["sex"]) <= {1, 2, None}
-
-
 def test_the_code_book_of_stata_leaves_open_whether_labelled_codes_are_all(tmp_path):
     frame = pd.DataFrame({"u": [1, "a", 2], "n": np.array([1, 2, 3], dtype="int8"), "x": [0.5, 1.5, None]})
     labels = {"u": {1: "yes", 2: "no", "a": "refused"}}
@@ -143,22 +123,3 @@ def test_what_is_no_code_book_is_refused_by_name(tmp_path, name, content):
     wanted = "does not exist" if content is None else "cannot be read as a file of"
     with pytest.raises(SchemaError, match=wanted):
         read_foreign(tmp_path / name)
-
-
-@pytest.mark.parametrize("dtype", ["Float64", "Int16"])
-def test_months_of_stata_are_the_first_days_of_months(dtype, tmp_path):
-    days = {720: (2020, 1), -1: (1959, 12), 0: (1960, 1), 11: (1960, 12), -1441: (1839, 12), 1e300: (9999, 12)}
-    days |= {720.9: (2020, 1), -1e300: (1, 1)} if dtype == "Float64" else {}
-    cells = [cell for cell in days if dtype == "Float64" or cell < 2**15]
-    pyreadstat.write_dta(
-        pd.DataFrame({"m": pd.Series([*cells, None], dtype=dtype)}), tmp_path / "rows.dta", variable_format={"m": "%tm"}
-    )
-    drafted = read_foreign(tmp_path / "rows.dta").schema.field("m")
-    assert (drafted.type, drafted.resolution) == ("date", "month")
-
-    schema = Schema(
-        fields=(dataclasses.replace(drafted, minimum="1800-01-01", maximum="2030-01-01", provenance="public"),)
-    )
-    found = all_codes(code_table(tmp_path / "rows.dta", schema), schema)["m"].tolist()
-    expected = [naive_code(dt.date(*days[cell], 1), schema.field("m")) for cell in cells]
-    assert found == [*expected, naive_code(None, schema.field("m"))]

@@ -1,7 +1,6 @@
 import pytest
 
 from helpers.studio_rooms import small_rooms
-from lapwing.extras.office.policy import under
 from lapwing.kernel.budget.ledger import Ledger
 
 
@@ -12,21 +11,6 @@ def rooms(tmp_path):
 
 def book(tmp_path):
     return Ledger.open(tmp_path / "budget.db")
-
-
-def test_an_account_is_opened_and_says_what_the_plan_leaves(rooms, tmp_path):
-    rooms.plan("0.5")
-    assert "Choose an account" in rooms.get("budget").text
-
-    assert rooms.account("2").at == "/job/people/budget"
-
-    balance = book(tmp_path).balance("people")
-    assert (balance.unit, balance.limit, balance.relation, balance.privacy_unit) == ("pure", 2, "add-remove", "row")
-    assert (rooms.job.choices.ledger, rooms.job.choices.dataset) == ("budget.db", "people")
-    page = rooms.get("budget").text
-    assert "0 % of the limit is spent" in page
-    assert "It fits, and would leave epsilon 1.5" in page
-    assert "opened, with a limit epsilon 2" in page
 
 
 @pytest.mark.parametrize(
@@ -82,21 +66,3 @@ def test_terms_that_differ_are_refused(rooms):
     rooms.plan("1", neighbours="replace-one", mechanism="Independent")
 
     assert "accounted under the neighbour relation add-remove" in rooms.get("budget").text
-
-
-def test_policies_are_shown_and_hold(rooms, tmp_path):
-    policy = tmp_path / "policy.toml"
-    policy.write_text('ask = "the data office"\ntotal = { epsilon = "1" }\nneedsNames = ["preparedBy"]\n')
-
-    with under(policy):
-        assert "allows at most epsilon 1 at delta 0 in all" in rooms.account("2").refusal
-        assert not (tmp_path / "budget.db").exists()
-        rooms.account("1")
-        rooms.plan("0.5")
-        page = rooms.get("budget").text
-        assert "At most in all: epsilon 1 at delta 0" in page
-        assert "write who prepared and who approved it in the room Release" in page
-        assert "allows at most epsilon 1" in rooms.post("budget/limit", limit="3").refusal
-        rooms.post("release/people", prepared_by="Ann", approved_by="")
-        assert "It fits" in rooms.get("budget").text
-    assert "No policy of a data office" in rooms.get("budget").text

@@ -63,28 +63,6 @@ def test_the_verdict_stands_on_top_and_no_private_row_is_needed(home, visitor, r
     assert 'class="internal"' not in answer.text
 
 
-def test_a_table_is_answered_with_counts_shares_and_error_bars(visitor, release):
-    answer = visitor.post(f"{AT}/ask", {"column": ["1", "", ""]})
-
-    assert answer.status == 200
-    for label, count, share, lower, upper, _ in release.query("sex", 10).iter_rows():
-        assert f"{label} {count:,.0f} {100 * share:.1f} % {lower:,} to {upper:,}" in words(answer)
-    assert answer.text.count('class="interval"') == 3  # and what is missing
-    assert "style=" not in answer.text
-
-
-def test_conditions_narrow_a_table_and_alone_they_give_a_number(visitor, release):
-    where = {"w2": "1", "f0": "10", "u0": "39"}
-    told = release.accuracy(where={"smokes": True, "age": lw.between(10, 39)})
-
-    table = visitor.post(f"{AT}/ask", {"column": ["1"], **where})
-    number = visitor.post(f"{AT}/ask", {"column": [""], **where})
-
-    assert f"About {told.count:,.0f} rows meet these conditions." in words(number)
-    counts = re.findall(r"<td class=\"number\">([\d,]+)</td>", table.text)
-    assert sum(int(each.replace(",", "")) for each in counts) == pytest.approx(told.count, abs=2)
-
-
 @pytest.mark.parametrize(
     ("form", "said"),
     [

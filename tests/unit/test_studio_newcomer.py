@@ -9,7 +9,7 @@ import pytest
 from helpers.studio import in_process
 from lapwing.errors import SchemaError
 from lapwing.extras.studio.jobs import read_job
-from lapwing.extras.studio.rooms.fields import field_of, is_poor
+from lapwing.extras.studio.rooms.fields import field_of
 from lapwing.kernel.budget.budget import requested_budget
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.release.runs.shares import USUAL_DELTA, selection_delta
@@ -27,20 +27,6 @@ def typed(kind: str, **form: str) -> Field:
 def test_a_bound_that_is_no_number_is_refused_in_everyday_words(kind, text):
     with pytest.raises(SchemaError, match=r"write it as 1000 or 2\.5"):
         typed(kind, minimum="0", maximum=text)
-
-
-@pytest.mark.parametrize(
-    ("keys", "expected"),
-    [
-        ({"type": "integer", "constraints": {"minimum": 0, "maximum": 0}, "provenance": "dp"}, True),
-        ({"type": "string", "categories": ["(other)"], "unlisted": "(other)", "provenance": "dp"}, True),
-        ({"type": "string", "categories": ["a", "b"], "provenance": "dp"}, False),
-        ({"type": "string", "categories": ["a"], "provenance": "public"}, False),
-        ({"type": "string", "provenance": "dp"}, False),
-    ],
-)
-def test_what_was_bought_in_vain_is_told(keys, expected):
-    assert is_poor(field_from({"name": "x", **keys})) is expected
 
 
 @pytest.fixture

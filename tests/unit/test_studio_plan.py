@@ -5,7 +5,6 @@ import time
 import pytest
 
 from helpers.studio_rooms import adult_rooms, small_rooms
-from lapwing.extras.office.policy import under
 
 FORM = {"epsilon": "1", "delta": "", "mechanism": "", "neighbours": "add-remove", "expected_rows": "50,000"}
 
@@ -52,17 +51,6 @@ def test_what_cannot_be_planned_is_said_and_stays_typed(tmp_path):
     assert "&#34;&gt;&lt;script&gt;" in refused.html
     assert "<script>" not in refused.html
     assert rooms.job.choices.epsilon == "1"
-
-
-def test_a_policy_says_what_it_forbids(tmp_path):
-    policy = tmp_path / "policy.toml"
-    policy.write_text('ask = "the data office"\nrelease = { epsilon = "0.5" }\n')
-    rooms = small_rooms(tmp_path)
-    assert "Forbidden" not in shown(rooms).text
-
-    with under(policy):
-        assert "Forbidden: the policy" in shown(rooms).text
-        assert "Forbidden" not in shown(rooms, epsilon="0.5").text
 
 
 @pytest.mark.parametrize("columns", ["adult", "wide"])

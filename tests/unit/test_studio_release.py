@@ -1,9 +1,8 @@
-import json
 import threading
 
 import pytest
 
-from helpers.studio_rooms import SMALL, small_rooms
+from helpers.studio_rooms import small_rooms
 from lapwing.api.synthesize import synthesize
 from lapwing.errors import LapwingError
 from lapwing.extras.studio.unfinished import TRANSCRIPT, alone
@@ -87,28 +86,7 @@ def test_two_tabs_at_once_make_one_release(rooms):
     assert (folders(rooms), spent(rooms)) == (["release-1"], 1)
 
 
-def test_numbers_and_names_are_checked_before_anything_is_spent(rooms):
-    assert "must be a whole number from 1" in rooms.begin(rows="lots").refusal
-    assert "lots" in rooms.get("release").html
-
-    rooms.job.file("schema.json").write_text(json.dumps({**SMALL, "draft": True}))
-    assert "the schema is a draft" in rooms.begin(rows="").refusal
-    assert (folders(rooms), spent(rooms)) == ([], 0)
-
-
 # -- Failures.
-
-
-def test_a_failure_before_the_debit_is_said_and_spends_nothing(rooms):
-    (rooms.folder / "people.csv").unlink()
-
-    rooms.begin()
-    rooms.wait()
-
-    page = rooms.get("release")
-    assert "does not exist" in page.refusal
-    assert "Nothing was spent." in page.text
-    assert (folders(rooms), spent(rooms)) == ([], 0)
 
 
 # -- Ended and finished.
@@ -141,18 +119,6 @@ def test_ended_after_the_debit_it_is_finished_free_of_charge(rooms):
     assert (folders(rooms), spent(rooms)) == (["release-1"], 1)
 
 
-def test_a_release_may_be_left_for_a_new_one(rooms):
-    halted(rooms, 1)
-    assert "Leave it and make a new one" in rooms.get("release").text
-
-    rooms.begin("release-2", leave="yes")
-    rooms.wait()
-
-    assert (folders(rooms), spent(rooms)) == (["release-1", "release-2"], 2)
-    assert "a new release" not in rooms.get("release").text
-    assert "Finish it free of charge" not in rooms.get("release").text
-
-
 def test_noise_that_was_drawn_and_lost_is_not_drawn_again(rooms):
     halted(rooms, 1)
     transcript = rooms.job.file("release-1") / TRANSCRIPT
@@ -167,35 +133,6 @@ def test_noise_that_was_drawn_and_lost_is_not_drawn_again(rooms):
 
 
 # -- The stop rule.
-
-
-BADLY = [
-    {"name": "flag", "type": "boolean", "constraints": {"required": True}},
-    {"name": "kind", "type": "string", "categories": ["x", "y"], "constraints": {"required": True}},
-    {"name": "size", "type": "integer", "constraints": {"required": True, "minimum": 0, "maximum": 9}},
-]
-
-
-def test_a_column_of_misfits_stops_it_and_a_mended_schema_goes_on(tmp_path):
-    rooms = small_rooms(tmp_path, {"fields": BADLY})
-    rooms.account()
-    rooms.plan("2")
-    rooms.begin()
-    rooms.wait()
-
-    page = rooms.get("release")
-    assert "a column does not fit its description" in page.text
-    assert '<th scope="row">kind</th>' in page.html
-    assert "is kept for a mended schema" in page.text
-    assert page.refusal == ""
-    assert "the one that did not fit" in rooms.post("release/finish").refusal
-
-    mended = [{**each, "categories": ["a", "b", "c"]} if each["name"] == "kind" else each for each in BADLY]
-    rooms.job.file("schema.json").write_text(json.dumps({"fields": mended}))
-    rooms.post("release/finish")
-    rooms.wait()
-    assert "The last release" in rooms.get("release").text
-    assert (folders(rooms), spent(rooms)) == (["release-1"], 2)
 
 
 # -- More than one process; that each can be killed and closed is in tests/boundary/test_studio_kill.py.

@@ -123,31 +123,6 @@ def test_a_schema_and_a_foreign_description_are_taken_as_they_are(typed, tmp_pat
     assert not (tmp_path / "lapwing-studio" / "people" / "schema.json").exists()
 
 
-def test_all_is_said_column_by_column_and_the_schema_is_done(typed, tmp_path):
-    assert save(typed, 1, {"type": "integer", "minimum": "0", "maximum": "120", "provenance": "public"}) == ""
-    said = {"type": "string", "categories": "f\r\nm\r\n", "missing": "never", "provenance": "assumed"}
-    assert save(typed, 2, said) == ""
-    assert save(typed, 3, {"role": "leave"}) == ""
-    early = typed.post("/job/people/schema/done")
-    assert save(typed, 3, {"type": "boolean", "provenance": "public"}) == ""
-    done = typed.post("/job/people/schema/done")
-    found = Schema.load(tmp_path / "lapwing-studio" / "people" / "schema.json")
-
-    assert early.status == 400
-    assert "ill" in early.text
-    assert done.at == "/job/people/check"
-    assert not found.is_draft
-    assert found.names == ("age", "sex", "ill")
-    assert (found["age"].minimum, found["age"].maximum, found["age"].provenance) == (0, 120, "public")
-    assert (found["sex"].categories, found["sex"].required, found["sex"].provenance) == (("f", "m"), True, "assumed")
-
-    back = typed.get("/job/people/schema").text
-    assert '<option value="2">who</option>' in back
-    typed.post("/job/people/schema/back", {"column": "2"})
-    assert kept(tmp_path, "people").names == ("age", "sex", "who", "ill")
-    assert kept(tmp_path, "people").is_draft
-
-
 def test_a_refused_column_keeps_what_was_typed_and_changes_nothing(typed, tmp_path):
     before = (tmp_path / "lapwing-studio" / "people" / "schema.json").read_bytes()
     key = column_key(typed.get("/job/people/column/1").text)
@@ -190,44 +165,6 @@ def test_what_is_typed_is_judged_and_not_kept(typed, tmp_path, form, said):
     assert said in answer.text
     assert "<html" not in answer.text
     assert (tmp_path / "lapwing-studio" / "people" / "schema.json").read_bytes() == before
-
-
-def test_a_look_at_a_column_is_marked_and_leaves_no_trace(messy, tmp_path):
-    drafted(messy, "clinic")
-    folder = tmp_path / "lapwing-studio" / "clinic"
-    before = {each.name: each.read_bytes() for each in folder.iterdir()}
-    looked = messy.post("/job/clinic/column/1/look", {"type": "string", "description": "typed before"})
-    after = messy.get("/job/clinic/column/1")
-
-    assert 'class="internal"' in looked.text
-    assert SECRET in looked.text
-    assert "A list that is copied" in looked.text
-    assert box(looked.text, "description") == "typed before"
-    assert SECRET not in after.text
-    assert 'class="internal"' not in after.text
-    assert {each.name: each.read_bytes() for each in folder.iterdir()} == before
-    assert messy.get("/job/clinic/column/1/look").status == 405
-
-
-def test_the_file_is_given_away_compared_and_edited(typed, tmp_path):
-    taken = typed.get("/job/people/schema.json")
-    save(typed, 1, {"type": "integer", "minimum": "0", "maximum": "123", "provenance": "public"})
-    page = typed.get("/job/people/schema/json").text
-    text = typed.get("/job/people/schema.json").text
-
-    assert taken.header("content-disposition") == 'attachment; filename="people.schema.json"'
-    assert Schema.load_draft(json.loads(taken.text)).names == ("age", "sex", "who", "ill")
-    assert re.search(r"<ins>[^<]*123", page)
-    assert re.search(r"<del>[^<]*age", page)
-
-    edited = text.replace("123", "99").replace("\n", "\r\n")
-    assert typed.post("/job/people/schema/json", {"text": edited}).status == 303
-    assert kept(tmp_path, "people")["age"].maximum == 99
-    refused = typed.post("/job/people/schema/json", {"text": "{" + edited})
-    assert refused.status == 400
-    assert "is not JSON" in refused.text
-    assert "&#34;maximum&#34;: 99" in refused.text
-    assert kept(tmp_path, "people")["age"].maximum == 99
 
 
 def test_what_nobody_knows_is_bought_and_recorded(typed, tmp_path):

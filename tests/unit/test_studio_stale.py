@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import shutil
 import threading
 import time
 
@@ -113,37 +112,6 @@ def test_a_look_is_old_once_the_table_changes(rooms, tmp_path):
     assert "has changed since this look" in rooms.get("check").text
 
 
-def test_a_new_job_shows_nothing_of_an_earlier_one_of_its_name(tmp_path):
-    (tmp_path / "people.csv").write_text("flag,kind\ntrue,a\n")
-    visitor, place = in_process(tmp_path), tmp_path / "lapwing-studio" / "people"
-
-    def opened():
-        assert visitor.post("/open", {"table": "people.csv"}).at == "/job/people/schema"
-        (place / "schema.json").write_text(json.dumps(SMALL))
-
-    opened()
-    visitor.post("/job/people/check")
-    visitor.wait("/job/people/check", lambda answer: 'class="internal"' in answer.text)
-    shutil.rmtree(place)
-    opened()
-
-    assert 'class="internal"' not in visitor.get("/job/people/check").text
-
-
-def test_a_comparison_is_not_shown_for_another_release_of_its_number(rooms):
-    rooms.begin()
-    rooms.wait()
-    rooms.post("look/1/compare")
-    until(lambda: "data-watch" not in rooms.get("look/1/compare").html)
-    assert 'class="internal"' in rooms.get("look/1/compare").html
-    shutil.rmtree(rooms.job.file("release-1"))
-    rooms.begin()
-    rooms.wait()
-
-    assert rooms.get("look/1/compare").at == "/job/people/look/1#door"
-    assert rooms.get("look/1/compare/report").status == 404
-
-
 def test_what_is_forgotten_while_it_is_looked_at_is_not_shown_later():
     works, goes_on = Works(), threading.Event()
     work = works.begin("people", "check", lambda _: goes_on.wait(10))
@@ -155,21 +123,6 @@ def test_what_is_forgotten_while_it_is_looked_at_is_not_shown_later():
     assert works.get("people", "check") is None
     with pytest.raises(EndedError):
         work.tell(Progress(step="cells", share=0.5))
-
-
-def test_work_that_panics_is_done_and_prints_nothing(capfd):
-    class PanicError(BaseException):
-        """As Polars raises one: no Exception."""
-
-    def panics(_):
-        raise PanicError("739173")
-
-    work = Works().begin("people", "check", panics)
-    work.join(10)
-
-    assert work.is_done
-    assert work.said == "it failed (PanicError); nothing more is told"
-    assert "739173" not in "".join(capfd.readouterr())
 
 
 # -- Files.
@@ -185,17 +138,6 @@ def test_a_job_of_another_user_hides_no_other_and_a_folder_of_theirs_is_said(tmp
     (tmp_path / "lapwing-studio").chmod(0)
 
     assert "cannot be read" in visitor.get("/").text
-
-
-def test_a_number_of_thousands_of_digits_is_refused_in_words(rooms):
-    schema = {"fields": [*SMALL["fields"], {"name": "size", "type": "integer", "role": "identifier"}]}
-    rooms.job.file("schema.json").write_text(json.dumps(schema))
-    key = re.search(r'<option value="([0-9a-f]{16})">size<', rooms.get("schema").html)[1]
-
-    answer = rooms.post("schema/unit", who="column", unit=key, most="9" * 5000)
-
-    assert answer.status == 400
-    assert "maxRows" in answer.refusal
 
 
 def halted(rooms, ledger):

@@ -27,30 +27,6 @@ def test_tables_are_listed_by_their_endings_and_one_is_opened(folder):
     assert 'href="/job/visits/schema"' in visitor.get("/").text
 
 
-def test_a_folder_that_was_moved_keeps_its_jobs(folder, tmp_path_factory):
-    in_process(folder).post("/open", {"table": "people.csv"})
-    moved = tmp_path_factory.mktemp("elsewhere") / "moved"
-    folder.rename(moved)
-
-    assert read_job(moved, "people").data == moved / "people.csv"
-
-
-def test_a_query_that_is_refused_stays_as_it_was_typed_but_for_a_password(folder):
-    visitor = in_process(folder)
-    form = form_to(visitor.get("/"), "/query")
-
-    kept = submit(visitor, form, {"db": "mysql://h/d", "sql": "select <1>"})
-    dropped = submit(visitor, form, {"db": "postgresql://me:hush@h/d", "sql": "select 2"})
-    taken = submit(visitor, form, {"db": "sqlite:///people.db", "sql": "select 3"})
-
-    assert (kept.status, dropped.status, taken.at) == (400, 400, "/job/query/schema")
-    assert form_to(kept, "/query").fields["db"] == ["mysql://h/d"]
-    assert form_to(kept, "/query").fields["sql"] == ["select <1>"]
-    assert form_to(dropped, "/query").fields["sql"] == ["select 2"]
-    assert "hush" not in dropped.text
-    assert "holds a password" in dropped.text
-
-
 def test_a_file_that_is_added_is_there_under_its_name(folder):
     visitor = in_process(folder)
 

@@ -13,9 +13,7 @@ from lapwing.extras.evaluate.metrics.declared import compare_weighted
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts
-from lapwing.kernel.terms import Terms
 from lapwing.maths.noise_tails import weighted_sum_tail
-from lapwing.mechanisms.adaptive.mechanism import Adaptive
 from lapwing.model.evidence import AskedTable, intervals
 from lapwing.model.laws import laws_from_probabilities, point_laws
 from lapwing.model.model import Bernoulli, Indexed, ReleasedModel, Spans, narrow
@@ -89,16 +87,6 @@ def people(rows: int) -> pl.DataFrame:
     )
 
 
-def test_weighted_totals_of_a_release_are_near_the_true_ones() -> None:
-    data = people(3000)
-    table = lw.synthesize(data, schema_of(), epsilon=20, seed=0).query("sex", weighted=True)
-    true = data.group_by("sex").agg(pl.col("w").sum()).sort("sex")["w"].to_numpy()
-
-    assert table.columns == ["sex", "total", "share", "lower", "upper", "basis"]
-    np.testing.assert_allclose(table["total"].to_numpy(), true, rtol=0.05)
-    assert table["share"].sum() == pytest.approx(1)
-
-
 def answered(codes, schema, law, rng, cuts):
     """Return a noisy table of sex and weight in some groups of weights."""
     weight = schema.field("w")
@@ -149,17 +137,6 @@ def test_a_weighted_tail_is_never_passed_more_often_than_it_says(kind) -> None:
 
     assert passed < 0.05
     assert float((np.abs(noise @ many) > tail / 2).mean()) > 0.05
-
-
-def test_adaptive_prefers_tables_with_the_weight_as_its_workload_does() -> None:
-    schema = schema_of()
-    plain = dataclasses.replace(schema, weight=None)
-
-    def wanted(mechanism: Adaptive, of: Schema) -> object:
-        return mechanism.check(of, Budget.pure(1), Terms(relation="add-remove"))
-
-    assert wanted(Adaptive(), schema) == wanted(Adaptive(workload=("w",)), plain)
-    assert wanted(Adaptive(), plain) == (frozenset(), ())
 
 
 def coded(rows, seed=0):

@@ -39,20 +39,3 @@ def test_a_chain_comes_out_whole():
     points = np.stack(list(points_of(model).values()), axis=1)
     assert np.abs(shares(points) - shares(rows.astype(np.int64))).max() < 0.02  # 5 deviations of 20,000 points
     assert model.rows == 4000
-
-
-def test_noise_seldom_makes_a_pair_of_the_tree():
-    rows = np.random.default_rng(1).integers(2, size=(300, 3))
-    made = 0
-
-    for _ in range(150):
-        model, _ = run(Drawing(), frame_of_flags(rows), flags(3), budget=Budget.pure("0.03"))
-        points = np.stack(list(points_of(model).values()), axis=1)
-        apart = np.prod(
-            [np.where([0, 1], p, 1 - p)[np.indices((2, 2, 2))[i]] for i, p in enumerate(points.mean(axis=0))], axis=0
-        )
-        made += np.abs(shares(points) - apart.ravel()).max() >= 0.02
-
-    # About one release in twenty has one, and one in three without the allowance for noise: 35 of 150 or more have a
-    # probability below 1e-8 at a rate of 8 %, and fewer one of 1e-3 at 35 %.
-    assert made < 35

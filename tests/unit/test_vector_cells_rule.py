@@ -66,21 +66,6 @@ def test_the_edge_of_noise_is_about_the_largest_eigenvalue_of_independent_column
     assert largest == pytest.approx(noise_edge(columns, sd, sampling_variance(even, rows)), rel=0.15)
 
 
-@pytest.mark.parametrize(("half", "ratio"), [(0.5, 0.6), (0.02, 0.85)])
-def test_the_edge_covers_what_the_draw_of_independent_rows_adds(half, ratio):
-    rng, rows, chances = np.random.default_rng(2), 2000, np.array([half] * 20 + [0.02] * 20)
-    variances = 4 * chances * (1 - chances)
-    sampling = sampling_variance(covariance(np.zeros((40, 40)), np.diag(variances)), rows)
-
-    largest = []
-    for _ in range(20):
-        drawn = np.cov(2.0 * (rng.random((rows, 40)) < chances) - 1, rowvar=False)
-        largest.append(np.linalg.eigvalsh(drawn * ~np.eye(40, dtype=bool))[-1])
-
-    assert sampling == pytest.approx(variances.max() * variances.sum() / rows)
-    assert ratio * noise_edge(40, 0.0, sampling) < np.mean(largest) < 1.1 * noise_edge(40, 0.0, sampling)
-
-
 @pytest.mark.parametrize("seed", range(6))
 def test_bins_are_as_many_as_go_into_the_most_cells_and_spread_like_the_eigenvalues(seed):
     rng = np.random.default_rng(seed)
@@ -143,23 +128,6 @@ def test_cells_are_cut_evenly_about_the_mean_up_to_two_standard_deviations():
     assert abs(found.cuts[1][0]) / 2**20 == pytest.approx(0.2 / 2**0.5, abs=1e-5)
     assert found.cells == 8
     assert len(set(found.cells_of(np.array(rows)).tolist())) == 4
-
-
-@pytest.mark.parametrize(("count", "numbers", "bits"), [(3, "intervals", 20), (150, "means", 19)])
-def test_directions_are_as_fine_as_projections_stay_exact(count, numbers, bits):
-    rng = np.random.default_rng(count)
-    all_columns = coordinates(
-        *((FLAG if bits == 20 else REAL) | {"name": f"c{i}"} for i in range(count)), numbers=numbers
-    )
-    middle = rng.normal(0, 1, (count, 3))
-    between = middle @ middle.T * ~np.eye(count, dtype=bool)
-
-    found = cut_directions(all_columns, covariance(between, np.eye(count)), np.zeros(count), (3, 2))
-
-    assert found.reach(all_columns.row_norm) <= 2**40
-    lengths = np.sqrt((found.directions.astype(float) ** 2).sum(axis=0))
-    assert lengths == pytest.approx(np.full(2, 2.0**bits), rel=1e-3)
-    assert (found.directions[np.abs(found.directions).argmax(axis=0), [0, 1]] > 0).all()
 
 
 @pytest.mark.parametrize("rows", [0, 1, 2, 100, 50_000, 10**9])

@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from helpers.flag_tables import FLAG, KIND, WIDE
+from helpers.flag_tables import FLAG, WIDE
 from helpers.models import dense
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import NoiseLaw
@@ -20,8 +20,6 @@ from lapwing.mechanisms.shared.vectors.model import (
 from lapwing.mechanisms.shared.vectors.row_vectors import row_coordinates
 from lapwing.schema.schemas import Schema
 
-REAL = {"name": "real", "type": "number", "constraints": {"minimum": 0, "maximum": 1, "required": True}}
-CODES = {"name": "codes", "type": "string", "categories": [f"{a}{b:02}" for a in "abcd" for b in range(50)]}
 MAYBE = {"name": "maybe", "type": "integer", "constraints": {"minimum": 0, "maximum": 10}, "special": [99]}
 
 
@@ -40,21 +38,6 @@ def model_of(schema, of_rows, means, weights=None, details=None):
 # ---------------------------------------------------------------------------------------------------------- details
 
 
-@pytest.mark.parametrize("intervals", [2, 16, 40])
-def test_finer_groups_lie_inside_the_groups_of_their_column(intervals):
-    schema, of_rows = coordinates(FLAG, KIND, WIDE, REAL, CODES, intervals=intervals)
-
-    found = detail_groupings(schema, of_rows)
-
-    assert set(found) == {"wide", "real", "codes"}
-    for name, finer in found.items():
-        coarse = of_rows.groupings[of_rows.columns.index(name)]
-        starts, stops, _ = finer.pieces()
-        assert coarse.apply(starts).tolist() == coarse.apply(stops - 1).tolist()
-        assert finer.regular > coarse.regular
-    assert found["codes"].regular == 200
-
-
 @pytest.mark.parametrize("low", [-7, 0])
 def test_masses_of_details_are_never_negative_even_if_all_noisy_counts_are(low):
     schema, of_rows = coordinates(WIDE)
@@ -71,26 +54,6 @@ def test_masses_of_details_are_never_negative_even_if_all_noisy_counts_are(low):
 
 
 # ------------------------------------------------------------------------------------------------------------- laws
-
-
-def test_groups_without_a_known_detail_are_even_inside():
-    schema, of_rows = coordinates(WIDE, intervals=2)
-    finer = detail_groupings(schema, of_rows)["wide"]
-    groups, cells = (each.apply(np.arange(1000)) for each in (of_rows.groupings[0], finer))
-    masses, means = np.zeros(finer.regular), np.zeros((1, of_rows.size))
-    known, other = groups[3], groups[999]
-    masses[cells[3]] = 5.0
-    means[0, [known, other]] = 0.4, 0.6
-
-    model = model_of(schema, of_rows, means, details={"wide": (finer, masses)})
-
-    law = dense(model.laws["wide"], 0, 1002)[:1000]
-    assert known != other
-    assert np.count_nonzero(groups == known) > np.count_nonzero(cells == cells[3])
-    assert law[cells == cells[3]].sum() == pytest.approx(0.4)
-    assert law[groups == other] == pytest.approx(
-        np.full(np.count_nonzero(groups == other), 0.6 / (groups == other).sum())
-    )
 
 
 def test_a_mean_on_a_line_is_a_point_beside_the_shares_of_missing_and_special_values():

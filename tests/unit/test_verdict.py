@@ -155,16 +155,6 @@ def test_a_near_prior_counts_as_near_as_it_was_found_to_be(near):
         assert grade.ways == 1 or nearest[grade.ways] < 0.9 * blind[grade.ways]
 
 
-def test_a_far_prior_changes_no_verdict():
-    turned = chained(20_000, seed=2).with_columns(pl.col("b", "d") ^ 3)
-    _, release = learning(turned, epsilon="0.2")
-
-    assert [each for each in release.noisy if isinstance(each.question, TableDistances)]
-    assert not led_pairs(release.noisy, release.model)
-    errors = {grade.ways: grade.error for grade in release.certificate.verdict.grades}
-    assert errors == without_the_question(release)
-
-
 def test_where_the_answers_do_not_tell_there_is_none_and_the_text_says_so():
     release = lw.synthesize(chained(2000), SCHEMA, epsilon=2, mechanism="Microaggregation", seed=3)
 
@@ -179,22 +169,6 @@ def test_what_is_too_large_to_be_judged_is_released_all_the_same(monkeypatch):
 
     assert release.certificate.verdict is None
     assert release.model.rows > 0
-
-
-def test_rows_that_may_all_be_noise_are_good_for_nothing():
-    """Half of all such releases have no row at all, and no grade."""
-    found = [
-        lw.synthesize(chained(500), SCHEMA, epsilon="0.000001", mechanism="Independent", seed=3) for _ in range(12)
-    ]
-    some = [release for release in found if release.model.rows]
-
-    assert all(release.certificate.verdict is None for release in found if not release.model.rows)
-    for release in some:
-        assert set(words(release).values()) == {"none"}
-    # About one in 150 has so many rows by chance that noise alone is no explanation, and more budget is spoken of.
-    explained = [release for release in some if NO_ROW in str(release.certificate)]
-    assert not any(release.certificate.verdict.better for release in explained)
-    assert len(explained) >= len(some) - 2
 
 
 # -- Grades, by their thresholds.
@@ -223,13 +197,6 @@ def with_error(terms, error):
 )
 def test_pairs_are_placed_between_fresh_rows_and_independent_columns(error, word):
     assert graded(with_error(PAIR, error)).word == word
-
-
-@pytest.mark.parametrize(("error", "word"), [(0.008, "good"), (0.02, "fair"), (0.08, "weak"), (0.2, "none")])
-def test_single_columns_are_compared_with_fresh_rows_and_with_round_numbers(error, word):
-    single = Terms(ways=1, chance=0, columns=0, tables=0, finer=0, unmeasured=0, fresh=0.001, independent=0.001)
-    assert graded(with_error(single, error)).word == word
-    assert graded(with_error(replace(single, fresh=0.13), error)).word == "good"
 
 
 # -- The certificate's part of it.
