@@ -88,7 +88,7 @@ def test_a_schema_that_cannot_be_written_is_told_with_the_transcript_that_has_th
         (["--epsilon", "1", "--fields", "flag"], "a boolean is true or false"),
         (["--epsilon", "1", "--dictionary", "town"], "must be FIELD=FILE"),
         (["--epsilon", "1", "--dictionary", "town=a", "--dictionary", "town=b"], "given twice"),
-        (["--epsilon", "1", "--dictionary", "town=/no/such/file"], "cannot be read"),
+        (["--epsilon", "1", "--dictionary", "town=/no/such/file"], "does not exist"),
         (["--epsilon", "1", "--fields", "age", "--quantile", "0.5"], "quantile must be"),
         (["--epsilon", "1", "--fields", "age", "--certificate", "c", "--no-certificate"], "contradict each other"),
         (["--epsilon", "1", "--fields", "age", "--dataset", "d"], "give the ledger too"),

@@ -60,12 +60,17 @@ def refuse_private(given: object, what: str, *known: Identity | None) -> None:
 
 
 @contextmanager
-def opened(path: str | os.PathLike[str], what: str) -> Iterator[tuple[BufferedReader, Identity]]:
-    """Open a file that is named or given as public; refused before that, and also if it is replaced meanwhile."""
-    refuse_private(path, what)
+def opened(path: str | os.PathLike[str], what: str | None) -> Iterator[tuple[BufferedReader, Identity]]:
+    """Open a file that is named or given as public; refused before that, and also if it is replaced meanwhile.
+
+    what: begins the sentence; None of a schema, whose reader refuses a table in words of its own.
+    """
+    if what is not None:
+        refuse_private(path, what)
     with Path(path).open("rb") as file:
         found = _identity(os.fstat(file.fileno()))
-        refuse_private(None, what, found)
+        if what is not None:
+            refuse_private(None, what, found)
         yield file, found
 
 

@@ -6,19 +6,20 @@ A key that is not known, a value of another type and one out of its range are re
 import json
 import math
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
 from lapwing.errors import LapwingError, SchemaError
+from lapwing.schema.named_files import opened
 from lapwing.schema.scalars import finite_number, is_encodable, nearest, quote, repeated, whole_number
 
 MAX_BYTES: Final = 64 * 2**20
 """Largest file of a stranger's that is read as a whole."""
 
+_SCHEMA: Final = "schema file"
 _PARQUET: Final = b"PAR1"
 _A_TABLE: Final = "a table is given as DATA, and `lapwing schema draft` makes a schema of one"
 EXAMPLES: Final = {
@@ -28,29 +29,43 @@ EXAMPLES: Final = {
     "privacyUnit": '{"field": "person_id", "maxRows": 5}',
     "dialect": '{"delimiter": ";"}',
     "rule": '{"when": {"smokes": true}, "then": {"age": {"minimum": 10}}}',
+    "rules": '[{"when": {"smokes": true}, "then": {"age": {"minimum": 10}}}]',
 }
-"""How objects are written, for those who wrote something else; a list is of rules."""
+"""How objects and lists of them are written, for those who wrote something else."""
 
 
 def read_json(path: str | os.PathLike[str]) -> object:
     """Return the value in a JSON file."""
-    return parse_json(read_content(path, "schema file"), f"schema file {quote(os.fspath(path))}")
+    return parse_json(read_content(path, _SCHEMA), f"{_SCHEMA} {quote(os.fspath(path))}")
 
 
-def read_content(path: str | os.PathLike[str], kind: str) -> bytes:
-    """Return the bytes of a file of at most 64 MiB; `kind` and its path begin each error sentence."""
+_unread = partial(SchemaError, code="LW201")
+_no_text = partial(SchemaError, code="LW202")
+
+
+def read_content(path: str | os.PathLike[str], kind: str, refused: Callable[[str], LapwingError] = _unread) -> bytes:
+    """Return the bytes of a public file of at most 64 MiB; `kind` and its path begin each error sentence."""
     name = f"{kind} {quote(os.fspath(path))}"
     try:
-        with Path(path).open("rb") as file:
+        with opened(path, None if kind == _SCHEMA else name) as (file, _):
             content = file.read(MAX_BYTES + 1)
     except FileNotFoundError:
-        raise SchemaError(f"{name} does not exist; check the path", code="LW201") from None
+        raise refused(f"{name} does not exist; check the path") from None
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else "not a usable path"
-        raise SchemaError(f"{name} cannot be read: {reason}; check the path", code="LW201") from None
+        raise refused(f"{name} cannot be read: {reason}; check the path") from None
     if len(content) > MAX_BYTES:
-        raise SchemaError(f"{name} is larger than 64 MiB; shorten its category lists", code="LW201")
+        raise refused(f"{name} is larger than 64 MiB; shorten it")
     return content
+
+
+def text_of(content: bytes, what: str, refused: Callable[[str], LapwingError] = _no_text) -> str:
+    """Return the text that bytes hold, with or without the mark that some editors begin it with."""
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        pass
+    raise refused(f"{what} is not UTF-8 text; save it in that encoding")
 
 
 def parse_json(content: bytes, what: str) -> object:
@@ -60,13 +75,11 @@ def parse_json(content: bytes, what: str) -> object:
         if content.startswith(_PARQUET):
             raise SchemaError(f"{what} is a table in Parquet; {_A_TABLE}", code="LW202")
         return json.loads(
-            content.decode("utf-8-sig"),
+            text_of(content, what),
             object_pairs_hook=partial(_distinct, what),
             parse_constant=partial(_finite, what),
             parse_float=partial(_finite, what),
         )
-    except UnicodeDecodeError:
-        said = "is not UTF-8 text; save it in that encoding"
     except json.JSONDecodeError as error:
         way_out = "correct it there" if error.doc.lstrip()[:1] in ("{", "[") else f"a schema begins with {{; {_A_TABLE}"
         said = f"is not JSON: {error.msg.lower()} at line {error.lineno} column {error.colno}; {way_out}"
@@ -214,7 +227,8 @@ class Typed:
         """Return a list of so many values as a tuple."""
         found = self(key, ())
         if not isinstance(found, list | tuple):
-            raise self.wrong(key, "be a list", code, hint=f"; write {_as_list(found)}")
+            example = f"for example {EXAMPLES[key]}" if key in EXAMPLES else _as_list(found)
+            raise self.wrong(key, "be a list", code, hint=f"; write {example}")
         if not least <= len(found) <= most:
             size = f"at least {least}" if len(found) < least else f"at most {most}"
             raise self.refusal(key, f"must be a list of {size}, got {len(found)}", code)

@@ -13,6 +13,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
+from functools import partial
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, Final
@@ -24,8 +25,8 @@ from lapwing.kernel.budget.chain import Entry, tampered
 from lapwing.kernel.budget.conversions import epsilon_for, rho_for
 from lapwing.model.certificate.notices import Notice
 from lapwing.release.runs.spending import Spending
-from lapwing.schema.scalars import is_encodable, visible
-from lapwing.schema.typed import Typed
+from lapwing.schema.scalars import is_encodable, quote, visible
+from lapwing.schema.typed import Typed, read_content, text_of
 
 VARIABLE: Final = "LAPWING_POLICY"
 KEY: Final = "policy"  # of the details of an account's first entry
@@ -36,6 +37,7 @@ _NAMED: ContextVar[frozenset[str]] = ContextVar("_NAMED", default=frozenset())
 _SMALLEST_DELTA, _LARGEST = Fraction(1, 10**18), 10**6
 _MOST_LETTERS = 10**6
 _MISREAD = "LW422"
+_unread = partial(DataError, code="LW422")
 _PLAIN = re.compile(r"\d{1,99}(\.\d{1,99})?", re.ASCII)
 
 
@@ -120,14 +122,8 @@ def recorded(opened: Entry | None) -> tuple[Policy, ...]:
 
 def read_policy(path: Path) -> Policy:
     """Read a policy; one that cannot be read, or has a key that is not known, allows nothing."""
-    try:
-        with path.open(encoding="utf-8-sig") as file:  # as some editors on Windows write it
-            text = file.read(_MOST_LETTERS + 1)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "it is no text in UTF-8"
-    else:
-        return parsed(text, str(path))
-    raise DataError(f"the policy {path} cannot be read ({reason}), and nothing is spent without it", code="LW422")
+    content = read_content(path, "the policy", _unread)
+    return parsed(text_of(content, f"the policy {quote(str(path))}", _unread), str(path))
 
 
 def parsed(text: str, file: str) -> Policy:

@@ -20,7 +20,7 @@ from lapwing.rows.files import PROGRAMS
 from lapwing.schema.fields import Field
 from lapwing.schema.scalars import quote, repeated
 from lapwing.schema.schemas import Schema
-from lapwing.schema.typed import check_object, parse_json, read_content
+from lapwing.schema.typed import check_object, parse_json, read_content, text_of
 from lapwing.schema.values import number_of
 from lapwing.version import install_command
 
@@ -79,10 +79,7 @@ def parse_yaml(content: bytes, what: str) -> Any:  # noqa: ANN401
         raise SchemaError(f"{what} is not JSON; to read YAML, run {install_command('connect')}", code="LW701") from None
     if len(content) > MAX_YAML_BYTES:
         raise SchemaError(f"{what} is larger than 8 MiB, the most that is read of YAML; write it as JSON", code="LW202")
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise SchemaError(f"{what} is not UTF-8 text; save it in that encoding", code="LW202") from None
+    text = text_of(content, what)
     try:
         _check_shape(yaml, text, what)
         return yaml.load(text, Loader=_loader(yaml, what))  # noqa: S506 - made of a safe one

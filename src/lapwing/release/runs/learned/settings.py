@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
-from pathlib import Path
 from typing import Any, ClassVar, Final, cast
 
 from lapwing.errors import ParameterError, SchemaError
@@ -18,14 +17,13 @@ from lapwing.release.runs.learned.domains import needs_selection
 from lapwing.schema.checks import check_categories, field_error
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.category_trees import Prefixes
-from lapwing.schema.named_files import opened
 from lapwing.schema.purchases import MOST_PURCHASES
 from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import Schema
+from lapwing.schema.typed import read_content, text_of
 from lapwing.schema.values import any_value
 
 _MOST_QUANTILE: Final = Fraction(1, 4)
-_MOST_BYTES: Final = 64 * 2**20
 
 _not_learned = partial(ParameterError, code="LW271")
 _no_dictionary = partial(ParameterError, code="LW361")
@@ -176,7 +174,8 @@ def _read_dictionaries(dictionaries: object, schema: Schema, names: Sequence[str
 def _texts_of(name: str, source: object) -> tuple[str, ...]:
     """Return the texts of one dictionary: of a list, or of a file with one text on each line."""
     if isinstance(source, str | os.PathLike):
-        lines = _read_text(Path(source)).removeprefix("\ufeff").split("\n")
+        content = read_content(source, "dictionary", _no_dictionary)
+        lines = text_of(content, f"dictionary {quote(os.fspath(source))}", _no_dictionary).split("\n")
         listed: tuple[str, ...] = tuple(dict.fromkeys(line.removesuffix("\r") for line in lines))
         return tuple(line for line in listed if line)
     if not isinstance(source, Sequence) or not all(isinstance(text, str) for text in source):
@@ -185,21 +184,6 @@ def _texts_of(name: str, source: object) -> tuple[str, ...]:
             f"{quote(source)}"
         )
     return tuple(dict.fromkeys(source))
-
-
-def _read_text(path: Path) -> str:
-    """Read a public file of at most 64 MiB."""
-    try:
-        with opened(path, f"the dictionary {quote(str(path))}") as (file, _):
-            content = file.read(_MOST_BYTES + 1)
-        if len(content) <= _MOST_BYTES:
-            return content.decode("utf-8")
-        reason = "it is larger than 64 MiB"
-    except UnicodeDecodeError:
-        reason = "it is not UTF-8 text"
-    except (OSError, ValueError) as error:
-        reason = (isinstance(error, OSError) and error.strerror) or "not a usable path"
-    raise _no_dictionary(f"the dictionary {quote(str(path))} cannot be read: {reason}; check the file")
 
 
 def _shared_out(
