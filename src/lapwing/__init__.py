@@ -39,9 +39,8 @@ if TYPE_CHECKING:  # what `__getattr__` finds, for checkers of types and for edi
     from lapwing.mechanisms.vectors.microaggregation.mechanism import Microaggregation
     from lapwing.model.statistics.expressions import row_function, stat
     from lapwing.release.covariance import covariance
-    from lapwing.release.linked.release import LinkedRelease
     from lapwing.release.loading import load
-    from lapwing.release.plans import LinkedPlan, Plan
+    from lapwing.release.plans import Plan
     from lapwing.release.release import Release
     from lapwing.release.runs.public_tables import PublicTable
     from lapwing.rows.elsewhere import Query
@@ -60,8 +59,6 @@ __all__ = [  # noqa: RUF022 - sorted as Python sorts
     "LapwingError",
     "LapwingWarning",
     "LinearStatistics",
-    "LinkedPlan",
-    "LinkedRelease",
     "LinkedSchema",
     "Microaggregation",
     "PMM",
@@ -97,8 +94,6 @@ _HOMES = {
     "Independent": "lapwing.mechanisms.independent.mechanism:Independent",
     "KDTree": "lapwing.mechanisms.trees.kd_tree.mechanism:KDTree",
     "LinearStatistics": "lapwing.mechanisms.vectors.linear_statistics.mechanism:LinearStatistics",
-    "LinkedPlan": "lapwing.release.plans:LinkedPlan",
-    "LinkedRelease": "lapwing.release.linked.release:LinkedRelease",
     "LinkedSchema": "lapwing.schema.linked.database:LinkedSchema",
     "Microaggregation": "lapwing.mechanisms.vectors.microaggregation.mechanism:Microaggregation",
     "PMM": "lapwing.mechanisms.trees.pmm.mechanism:PMM",

@@ -7,6 +7,8 @@ import pytest
 import lapwing as lw
 from helpers.source_tree import PACKAGE, python_files
 from lapwing.on_demand import PATHS, Loaded, Shown, extra
+from lapwing.release.linked.release import LinkedRelease
+from lapwing.release.plans import LinkedPlan
 
 
 @pytest.mark.parametrize("name", PATHS)
@@ -32,4 +34,4 @@ def test_cards_of_notebooks_are_of_all_that_is_shown():
     cards = set(extra("card").__globals__["CARDS"])
 
     assert all(issubclass(kind, Shown) for kind in cards)
-    assert {lw.Release, lw.Schema, lw.Plan, lw.Synthesizer, lw.LinkedRelease, lw.LinkedPlan, lw.LinkedSchema} < cards
+    assert {lw.Release, lw.Schema, lw.Plan, lw.Synthesizer, LinkedRelease, LinkedPlan, lw.LinkedSchema} < cards
