@@ -76,7 +76,7 @@ def test_a_column_of_which_no_cell_fits_ends_a_release_of_any_mechanism_early_or
         said = ended[1] if release is None else " ".join(each.text for each in release.certificate.warnings)
         assert re.search("""column ["']v["']: at least about .* of its cells (fit nothing|are invalid values)""", said)
     else:
-        assert re.search('column "v": .* of its cells fit nothing|of the rows hold a cell that fits nothing', ended[1])
+        assert re.search('column "v": .* of its values are invalid|of the rows hold an invalid value', ended[1])
         assert ended[0] <= SPENT
 
 

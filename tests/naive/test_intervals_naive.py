@@ -215,7 +215,7 @@ def test_what_an_interval_stands_on_is_said():
     of_tree = intervals([levels], AskedTable(["c"], [evenly(DOMAINS["c"], 2)]), FAILURE).basis().tolist()
 
     assert of_pair == ["3 noisy counts"] * 5
-    assert of_tree == ["1 noisy count, misfits in other columns left out"] * 2 + [NO_ANSWER]
+    assert of_tree == ["1 noisy count, without rows invalid in other columns"] * 2 + [NO_ANSWER]
 
 
 def test_a_wild_noise_law_of_a_strange_file_gives_wide_intervals():

@@ -25,7 +25,7 @@ ANSWERS = [
     "",
     "0..100000",
     "2010-01-01..2025-12-31",
-    "buy",
+    "learn",
     "ja, nein, k.A.",
     "drop",
     "geheilt",
@@ -93,7 +93,7 @@ def test_a_stranger_s_file_becomes_a_release_by_answers_alone(place, monkeypatch
 def test_purchase_and_release_spend_what_was_granted_together(place, monkeypatch, delta):
     """Where ρ adds up, shares of ε would leave 30 % of it unspent."""
     lists = [
-        "buy",
+        "learn",
         "0..2.5",
         "0..100000",
         "2010-01-01..2025-12-31",

@@ -72,7 +72,7 @@ def test_the_verdict_follows_the_place_by_the_stated_thresholds(figures, setting
         ((0.0, 0.0, 0.0), "as close as a resample"),
         ((1e-17, 7e-17, 0.0), "as close as a resample"),
         ((0.1, 0.0, 0.0), "much farther than a resample"),
-        ((0.25, 0.1, 0.2), "too few rows to tell from a resample, and no closer than independent columns"),
+        ((0.25, 0.1, 0.2), "too few rows to distinguish from a resample, and no closer than independent columns"),
         ((0.15, 0.1, 0.2), "as close as a resample"),
     ],
 )

@@ -31,15 +31,15 @@ def test_integers_are_ranges() -> None:
 def test_numbers_are_intervals_and_the_last_is_closed() -> None:
     share = field(type="number", minimum=0, maximum=2, required=True)
 
-    assert labelled(evenly(share.domain, 4), share) == ["[0, 0.5)", "[0.5, 1)", "[1, 1.5)", "[1.5, 2]", "misfit"]
+    assert labelled(evenly(share.domain, 4), share) == ["[0, 0.5)", "[0.5, 1)", "[1, 1.5)", "[1.5, 2]", "invalid"]
 
 
 @pytest.mark.parametrize(
     ("kind", "resolution", "expected"),
     [
-        ("date", "week", ["2009-12-31 to 2010-01-14", "2010-01-21 to 2010-02-04", "misfit"]),
-        ("date", "month", ["2009-12", "2010-01 to 2010-02", "misfit"]),
-        ("datetime", "year", ["2009", "2010", "misfit"]),
+        ("date", "week", ["2009-12-31 to 2010-01-14", "2010-01-21 to 2010-02-04", "invalid"]),
+        ("date", "month", ["2009-12", "2010-01 to 2010-02", "invalid"]),
+        ("datetime", "year", ["2009", "2010", "invalid"]),
     ],
 )
 def test_weeks_are_the_days_they_begin_with_and_months_and_years_their_names(
@@ -53,10 +53,10 @@ def test_weeks_are_the_days_they_begin_with_and_months_and_years_their_names(
 @pytest.mark.parametrize(
     ("resolution", "expected"),
     [
-        ("day", ["2010-01-01", "2010-01-02", "misfit"]),
+        ("day", ["2010-01-01", "2010-01-02", "invalid"]),
         (
             "hour",
-            ["2010-01-01T00:00:00 to 2010-01-01T23:00:00", "2010-01-02T00:00:00 to 2010-01-02T23:00:00", "misfit"],
+            ["2010-01-01T00:00:00 to 2010-01-01T23:00:00", "2010-01-02T00:00:00 to 2010-01-02T23:00:00", "invalid"],
         ),
     ],
 )
@@ -67,9 +67,9 @@ def test_times_are_times_of_their_resolution(resolution: str, expected: list[str
 
 
 def test_categories_are_themselves_or_lists() -> None:
-    assert labelled(identity(CITY.domain), CITY) == ["a", "b", "c", "d", "e", "misfit"]
-    assert labelled(cut(CITY.domain, [1]), CITY) == ["a", "b, c, d, ... (4 categories)", "misfit"]
-    assert labelled(lookup(CITY.domain, [0, 1, 0, 1, 0]), CITY) == ["a, c, e", "b, d", "misfit"]
+    assert labelled(identity(CITY.domain), CITY) == ["a", "b", "c", "d", "e", "invalid"]
+    assert labelled(cut(CITY.domain, [1]), CITY) == ["a", "b, c, d, ... (4 categories)", "invalid"]
+    assert labelled(lookup(CITY.domain, [0, 1, 0, 1, 0]), CITY) == ["a, c, e", "b, d", "invalid"]
 
 
 def test_one_label_of_a_grouping_too_fine_to_list_is_found() -> None:

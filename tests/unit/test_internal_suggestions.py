@@ -136,7 +136,7 @@ def test_the_command_prints_suggestions_as_internal_and_the_draft_holds_none_of_
     assert ran.status == 0
     assert ran.out.startswith("\ninternal - do not publish\n")
     assert "- few texts: list all that can occur, from a code book: ward" in ran.out
-    assert "--epsilon E --delta D -o NEW.json` buys it (which texts occur can be bought with a delta only)" in ran.err
+    assert "--epsilon E --delta D -o NEW.json` learns them (a list of texts needs the delta)" in ran.err
     drafted = (tmp_path / "s.json").read_text()
     assert "10000" not in drafted
     assert drafted.count('"provenance": "drafted"') == len(TABLE.columns)

@@ -130,7 +130,7 @@ def test_the_command_takes_a_query_for_each_table_and_remembers_the_look_at_both
     after = lapwing(*link)
 
     assert (before.status, look.status, after.status) == (0, 0, 0), before.err + look.err + after.err
-    assert "L.json --sql QUERY --sql QUERY --db URL` shows which cells fit nothing" in before.err
+    assert "L.json --sql QUERY --sql QUERY --db URL` shows which values are invalid" in before.err
     assert "Not looked at yet" not in after.err
     assert pl.read_csv(tmp_path / "P.csv").height > 0
     one = lapwing("synthesize", *given[:2], *given[4:], *link[7:])

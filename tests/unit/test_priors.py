@@ -173,7 +173,7 @@ def test_what_a_prior_lacks_or_names_otherwise_is_said_and_never_guessed():
 
     assert sorted(read.codes) == ["ill", "ward"]
     assert [str(each.message).split("\n")[0] for each in said] == [
-        "100% of the cells of sex in prior fit nothing in the schema; the column is left out",
+        "100% of the values of sex in prior are invalid; the column is left out",
         "prior lacks 1 of the schema's columns: age",
     ]
 

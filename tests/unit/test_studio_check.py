@@ -49,7 +49,7 @@ def look(visitor: Visitor) -> str:
 def test_nothing_is_counted_before_the_door_is_opened(visitor):
     page = visitor.get("/job/t/check").text
 
-    assert "Look for cells that do not fit" in page
+    assert "Look for invalid values" in page
     assert 'class="internal"' not in page
     assert "<table" not in page
 
@@ -64,7 +64,7 @@ def test_what_does_not_fit_is_shown_as_the_public_check_counts_it(visitor, tmp_p
     assert '<td class="number weak">313</td>' in page
     assert '<td class="number">41</td>' in page
     assert "200 of 907 rows break a rule" in page
-    assert "In 1 of 3 columns" in page
+    assert "invalid values: 1 of 3" in page
     assert page.index(">sex<") < page.index(">age<")
     assert '<a href="/job/t/column/2">sex</a>' in page
     assert ">307<" in page, "people"

@@ -147,8 +147,8 @@ def test_a_refused_column_keeps_what_was_typed_and_changes_nothing(typed, tmp_pa
         ({"minimum": "9", "maximum": "1"}, 'class="refusal"'),
         ({"minimum": "9"}, "its highest value"),
         ({"minimum": "0", "maximum": "1", "categories": "1\n2"}, "bounds and a list"),
-        ({"minimum": "0", "maximum": "1", "provenance": "dp"}, "left empty"),
-        ({"provenance": "dp"}, "bought with budget"),
+        ({"minimum": "0", "maximum": "1", "provenance": "dp"}, 'class="refusal"'),
+        ({"provenance": "dp"}, "To be learned"),
         ({"domain": "human-age", "minimum": "5"}, "0 to 120"),
         ({"domain": "nonsense"}, "not in the catalogue"),
         ({"type": "string", "minimum": "0", "categories": "a\nb"}, "2 categories"),
@@ -176,7 +176,7 @@ def test_what_nobody_knows_is_bought_and_recorded(typed, tmp_path):
     refused = typed.post("/job/people/buy", {"epsilon": "1000"})
     told = typed.post("/job/people/buy/outlook", {"epsilon": "1000", "delta": "0.01"})
 
-    assert "Nothing is to be bought" in early
+    assert "Nothing to learn" in early
     assert "No ledger is chosen" in page
     assert refused.status == 400
     assert "delta" in refused.text

@@ -1,4 +1,4 @@
-"""`lapwing.Schema.learn`: blank bounds and lists of a schema, bought with privacy budget."""
+"""`lapwing.Schema.learn`: bounds and lists that a schema leaves blank, learned with privacy budget."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -77,8 +77,8 @@ def learn(
     -------
     Schema
         With the learned bounds and lists, of provenance ``dp`` (``assumed`` where they lie inside ones that were), and
-        with one more purchase, which every later certificate shows. A draft no more, unless anything is still open:
-        what noise drowned stays blank.
+        whose `purchases` name this run, as every later certificate does. No longer a draft, unless a blank is left:
+        what noise hides stays blank.
 
     Raises
     ------

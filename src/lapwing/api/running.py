@@ -262,7 +262,7 @@ def warned(paid: Certificate | LinkedCertificate) -> None:
             warn(CertificateWarning(said, code="LW907"))
 
 
-_OTHERS = ((EVALUATION, "bought evaluation"), (DOMAIN, "learned domain"))
+_OTHERS = ((EVALUATION, "evaluation with a budget"), (DOMAIN, "learned domain"))
 
 
 def linked_of(transcript: Path) -> LinkedSchema | None:

@@ -100,7 +100,7 @@ def synthesize(
         Most memory of the process while it makes the release: bytes, or text such as "4 GB". Changes no result, only
         what is kept between passes over the rows. Beside it: a table that is given in memory.
     misfits : number in [0, 1], default 0.1
-        Largest share of a column's cells that may be misfits, which fit nothing in the schema. Before a mechanism that
+        Largest share of a column's cells that may be invalid: outside the schema's values. Before a mechanism that
         does not count these itself, the rows that hold one are counted, at 4 % of the budget or less: of d columns
         ``1 - (1 - misfits)**d`` of the rows may. Once noisy counts show more, the release ends with LW118, and `resume`
         goes on with the rest of its budget under a mended schema; 1 asks nothing and never ends it.

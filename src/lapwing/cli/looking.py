@@ -53,7 +53,7 @@ def recommendation(
     if is_remembered(data, schema):
         return ""
     command = " ".join(["lapwing schema check", str(named), *words_of(*data)])
-    return f"Not looked at yet: `{command}` shows which cells fit nothing, free and for your eyes; so does --check."
+    return f"Not looked at yet: `{command}` shows which values are invalid (free, internal); so does --check."
 
 
 @contextmanager

@@ -136,12 +136,12 @@ Misfits = Annotated[
     option(
         "--misfits",
         "SHARE",
-        "Most cells of a column that may fit nothing, by --check; in synthesize also by noisy counts.",
+        "Largest share of invalid values in a column: --check counts them; synthesize estimates them by noisy counts.",
     ),
 ]
 MendedSchema = Annotated[
     Path | None,
-    option("--schema", "S", "A mended schema, for a release that ended because too many cells fit nothing."),
+    option("--schema", "S", "A corrected schema, for a release that ended at too many invalid values."),
 ]
 Details = Annotated[bool, flag("--details", "Say all that the certificate says, and what a delta would gain.")]
 Quiet = Annotated[bool, flag("--quiet", "Show only warnings and errors.")]

@@ -426,7 +426,7 @@ class CellIntervals:
         told = {0: NO_ANSWER, 1: "1 noisy count", PUBLIC: PUBLIC_TABLE}
         texts = [
             told.get(code // 2, f"{code // 2} noisy counts")
-            + ", misfits in other columns left out" * (code // 2 > 0 and code % 2)
+            + ", without rows invalid in other columns" * (code // 2 > 0 and code % 2)
             for code in kinds.tolist()
         ]
         return np.array(texts, dtype=np.object_)[places.reshape(codes.shape)]

@@ -21,7 +21,7 @@ class Internal(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Releasable(Generic[T]):
-    """Hold a result that was made from released numbers, or bought with budget; it may be published.
+    """Hold a result that was made from released numbers, or with budget; it may be published.
 
     >>> Releasable({"rows": 3})
     Releasable(value={'rows': 3})

@@ -67,7 +67,7 @@ class Plan(Shown):
     max_rows_effects : tuple of MaxRowsEffect
         What another ``maxRows`` would change; empty where a row is what is protected.
     assumed_fields, dp_fields : tuple of str
-        Fields whose domain was taken from the data by the owner's decision, or bought with budget.
+        Fields whose domain was taken from the data by the owner's decision, or learned with budget.
     notes : tuple of Notice
         What else the mechanism says of it, and which rules of a policy forbid it.
     """

@@ -63,7 +63,7 @@ def _frame(answer: Answer, table: NoisyTable, seen: MeasuredTable | None, schema
     else:
         texts = [side.texts(schema.field(name)) for name, side in zip(seen.columns, seen.sides, strict=True)]
         if seen.misfits is not None:
-            texts[0].append("misfit")
+            texts[0].append("invalid")
         cells = np.indices(table.counts.shape).reshape(table.counts.ndim, table.counts.size)
         named = {
             name: pl.Series(each, dtype=pl.String).gather(cell)

@@ -61,8 +61,8 @@ class Field:
     required : bool, default False
         Whether missing is not allowed.
     provenance : str, default "assumed"
-        How the domain is known: ``public``, ``assumed`` (the owner's decision) or ``dp`` (bought with budget, or to
-        be bought); ``drafted``, by a program that looked at the table, until its owner has edited the field.
+        How the domain is known: ``public``, ``assumed`` (the owner's decision) or ``dp`` (learned with budget, or to
+        be learned); ``drafted``, by a program that looked at the table, until its owner has edited the field.
     identifier : bool, default False
         Whether the column only names rows or people: it is not modelled, synthetic rows get fresh numbers.
     target : bool, default False

@@ -12,7 +12,7 @@ RELATIONS: Final = ("add-remove", "replace-one")
 MOST_PURCHASES: Final = 1_000
 """Of one schema."""
 
-_WHAT: Final = "a purchase"
+_WHAT: Final = "a run of learn"
 _LARGEST: Final = 10**9
 _LONGEST: Final = 200
 # Lengths are limited because Python writes no number of more than 4,300 digits, and one that cannot be written must not

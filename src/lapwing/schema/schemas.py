@@ -228,7 +228,7 @@ class Schema(Shown):
         if self.is_draft and still_open:
             more = f" and {len(still_open) - _LISTED} more fields" if len(still_open) > _LISTED else ""
             fill = 'fill them in from public knowledge and remove "draft": true'
-            way_out = f"{fill} (`lapwing schema learn` buys what you do not know)"
+            way_out = f"{fill} (`lapwing schema learn` learns what you do not know)"
             said = f"{what} is a draft; still open: {', '.join(still_open[:_LISTED])}{more}; {way_out}"
             raise SchemaError(said, code="LW203")
         self.check_answered(what)

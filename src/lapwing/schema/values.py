@@ -244,7 +244,7 @@ def _check_fit(grouping: Grouping, field: Field) -> None:
 
 def _reserved_labels(field: Field) -> list[str]:
     """Return the labels of the special values and of the last code."""
-    return [_scalar_text(value) for value in field.special] + ["misfit" if field.required else "missing"]
+    return [_scalar_text(value) for value in field.special] + ["invalid" if field.required else "missing"]
 
 
 def _run_labeller(field: Field) -> Callable[[int, int], str]:

@@ -74,7 +74,7 @@ def learn(
     dataset: options.Dataset = None,
     transcript: Annotated[
         Path | None,
-        option("--transcript", "T", "File that keeps every answer: the same command with it goes on, and pays once."),
+        option("--transcript", "T", "File that keeps every answer: the same command goes on with it and pays once."),
     ] = None,
     certificate: options.CertificateOut = None,
     no_certificate: options.NoCertificate = False,
@@ -82,7 +82,7 @@ def learn(
     misfits: options.Misfits = "0.1",
     quiet: options.Quiet = False,
 ) -> None:
-    """Fill in blank bounds and categories with budget."""
+    """Learn blank bounds and categories with a part of the budget."""
     options.check_budget(epsilon, rho, context)
     if context.args and not fields:
         raise options.misuse(f"got unexpected extra argument ({context.args[0]})", context, code="LW903")

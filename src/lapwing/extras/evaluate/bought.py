@@ -1,4 +1,4 @@
-"""A bought evaluation: its settings, its run, its certificate and what may be published of it."""
+"""An evaluation with a budget: its settings, its run, its certificate and what may be published of it."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -53,7 +53,7 @@ from lapwing.version import VERSION
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoughtSettings:
-    """Everything public that fixes a bought evaluation, apart from where it is recorded.
+    """Everything public that fixes an evaluation with a budget, apart from where it is recorded.
 
     schema: not a draft, with at least one modelled column; request: what was asked for, and the budget it grants.
     """
@@ -123,7 +123,7 @@ _WORDS: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoughtEvaluation(Shown):
-    """Hold how far a synthetic table is from the real one, as bought with budget: it may be published.
+    """Hold how far a synthetic table is from the real one, by noisy answers: it may be published.
 
     Parameters
     ----------

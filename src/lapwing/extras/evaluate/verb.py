@@ -103,8 +103,8 @@ def evaluate(
     """Compare a synthetic table with the real one, or linked tables and events in order.
 
     Without a budget the result is internal: it is computed from private rows without noise. With ``epsilon`` or ``rho``
-    it is bought: fewer figures, which may be published. The synthetic table must then be public already, such as rows
-    drawn from a release: which one it is, is not protected.
+    it is differentially private: fewer figures, which may be published. The synthetic table itself is not protected, so
+    it must be public already, such as rows drawn from a release.
 
     Parameters
     ----------
@@ -150,8 +150,8 @@ def evaluate(
     Returns
     -------
     Evaluation, LinkedEvaluation or BoughtEvaluation
-        `summary` is its text, `to_dict` gives plain JSON values. Bought: mean total variation of the marginals of one,
-        two and three columns with intervals that all hold at once with 95 %, what chance alone makes, and a
+        `summary` is its text, `to_dict` gives plain JSON values. With a budget: mean total variation of the marginals
+        of one, two and three columns with intervals that all hold at once with 95 %, what chance alone makes, and a
         certificate. Internal, with `to_html` for a report: total variation distances, errors of single columns and of
         what is missing, distances of all columns at once, correlations, prediction, groups, and sanity checks of
         disclosure, each beside the same figure of a bootstrap of the real rows (what chance alone makes) and of their
@@ -189,8 +189,8 @@ def evaluate(
     Evaluation(internal - do not publish)
     >>> [each["mean"] for each in found.to_dict()["total_variation"]["synthetic"]]
     [0.5, 0.5]
-    >>> bought = evaluate(real, real[:2], schema, epsilon=1e6)
-    >>> [(round(each.mean, 3), each.upper - each.lower < 0.1) for each in bought.variations]
+    >>> noisy = evaluate(real, real[:2], schema, epsilon=1e6)
+    >>> [(round(each.mean, 3), each.upper - each.lower < 0.1) for each in noisy.variations]
     [(0.5, True), (0.5, True)]
     """
     if is_linked(schema):
@@ -221,8 +221,8 @@ def evaluate(
         )
         with following(progress, finish=repeated):
             return Releasable(run_paid(real, settings, book, run_evaluation)).value
-    bought = any(each is not None for each in (delta, expected_rows, ledger, dataset, transcript))
-    if bought or not is_among(neighbours, ("add-remove",)):
+    needs_budget = any(each is not None for each in (delta, expected_rows, ledger, dataset, transcript))
+    if needs_budget or not is_among(neighbours, ("add-remove",)):
         raise ParameterError(
             "delta, neighbours, expected_rows, ledger, dataset and transcript go with a budget; give epsilon or rho, "
             "or leave them out",

@@ -42,7 +42,7 @@ def settings_of(job: Job, choices: Choices) -> Settings:
         raise DataError("this table has no schema yet; make one in the room Schema", code="LW115")
     left = sum(1 for field in schema.columns if open_keys(field))
     if schema.is_draft and left:
-        way_out = "say what they can hold, or buy what nobody knows, in the room Schema"
+        way_out = "say what they can hold, or have it learned, in the room Schema"
         raise SchemaError(f"the schema is a draft, and open columns are {left}; {way_out}", code="LW203")
     return read_settings(
         schema,

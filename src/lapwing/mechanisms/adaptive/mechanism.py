@@ -53,9 +53,9 @@ class Adaptive:
     ----------
     one_way_share : float or None, default None
         Least part of the budget for the one-way tables, 0.001 to 0.999: by default 0.25, or 0.3 under pure ε. Where the
-        number of rows (public, expected, or bought with 2 % of the budget) shows that tables of two columns would drown
-        in noise, they get more, up to all of it; then up to a quarter buys tables which show only what is missing or
-        special in two columns, if these would not drown.
+        number of rows (public, expected, or measured with 2 % of the budget) shows that noise would hide tables of two
+        columns, they get more, up to all of it; then up to a quarter measures tables which show only what is missing or
+        special in two columns, if noise would not hide these too.
     selection_share : float or None, default None
         Part of each later step that pays for choosing the table, 0.001 to 0.999; the rest measures it. By default 0.05,
         or 0.15 under pure ε, and 0.4 for tables of what is missing together (see ``one_way_share``).
@@ -64,7 +64,7 @@ class Adaptive:
         (32, 16, 8, 4), (16, 8, 4) for more than 30 columns, (6,) for more than 200, and 64 groups, too, for at most 6
         columns of many rows. Missing and special values are groups of their own beside them; categories without a
         hierarchy have a finer level of up to 512 groups where there are several. Pairs compete at every level and at
-        mixed ones, triples at the last, few of them one finer.
+        mixed ones; triples at the last, and a few at the one before it.
     particles : int or None, default None
         Particles between rounds, 16 to 400,000: by default 20,000, fewer for more than 100 columns, at least 5,000. At
         the end there is one for each record, if that is more, three times.
@@ -72,8 +72,8 @@ class Adaptive:
         How often tables are chosen and the model is fitted, 1 to 1000: 5, or 4 under pure ε; 3 for more than 200
         columns. The first round asks for all pairs where their noise is small; otherwise it chooses about as many
         tables as there are columns. Later ones choose more where the last tables changed the model by more than noise.
-        At the end a twelfth of their budget buys two tables of four columns, in two groups each, for 4 to 24 columns
-        and noise that leaves one-way tables at their least share.
+        At the end a twelfth of their budget measures two tables of four columns, in two groups each, for 4 to 24
+        columns and noise that leaves one-way tables at their least share.
     workload : tuple of str or of tuples of str, default ()
         Columns, or tables given by their columns, that matter more: for two tables of three only those that contain
         such a column, or lie within such a table, compete; where all pairs are asked for at once these get four times

@@ -99,7 +99,7 @@ class Certificate(Shown):
     max_rows : int
         Rows that one privacy unit may own.
     assumed_fields, dp_fields : tuple of str
-        Fields whose domain was taken from the data by the owner's decision, or bought with budget.
+        Fields whose domain was taken from the data by the owner's decision, or learned with budget.
     public_rows : int or None
         The number of rows, where the terms make it public; public tables have totals of their own.
     expected_rows : int or None
@@ -119,7 +119,7 @@ class Certificate(Shown):
     warnings : tuple of Notice
         What the reader should know; the ``text`` of each is a sentence.
     purchases : tuple of Purchase
-        What bounds and lists of the schema cost that were bought before; no part of ``total``.
+        What it cost to learn bounds and lists of the schema; no part of ``total``.
     rules : tuple of KeptRule
         The rules of the schema, which every synthetic row keeps.
     public_tables : tuple of KeptTable

@@ -96,10 +96,10 @@ def stat(text: str) -> Stat:
     declares. Numbers without resolution that lie in the cell of the constant count as equal to it, but zero, minimum
     and maximum count as themselves. A date as the end of a range of moments means its whole day.
 
-    *Missing cells and misfits*: every comparison with them is false, ``!=`` and ``not in`` too, so ``not (age < 65)``
-    is true for them; ``is None`` asks for missing. A special value equals itself and nothing else, and lies in no
-    order. Arithmetic with any of the three is unknown; a comparison with an unknown number is false, and a statistic
-    that is unknown counts 0.
+    *Missing cells and invalid values*: every comparison with them is false, ``!=`` and ``not in`` too, so
+    ``not (age < 65)`` is true for them; ``is None`` asks for missing. A special value equals itself and nothing else,
+    and lies in no order. Arithmetic with any of the three is unknown; a comparison with an unknown number is false,
+    and a statistic that is unknown counts 0.
 
     *Arithmetic* is exact but for rounding to the nearest ``2**-16``: of each constant, of each column (after it is
     multiplied, divided or shifted by constants), and of each product and quotient. A real number stands for the middle

@@ -167,11 +167,11 @@ class Stopping:
         budget = self._settings.request.budget
         left = left_of(budget, [*self._earlier, *self._answers]).amount
         unit = "epsilon" if budget.notion == "pure" else "rho"
-        rest = self._way_out if left > 0 else "nothing of its budget is left, and a new release pays anew"
+        rest = self._way_out if left > 0 else "nothing of its budget is left, and a new release spends again"
         share, most = f"at least about {bad[name]:.0%} of", float(self._settings.most_misfits)
-        what = f"{share} the rows hold a cell that fits nothing"
+        what = f"{share} the rows hold an invalid value"
         if name != ROWS:
-            what = f"column {quote(name)}{more}: {share} its cells fit nothing"
+            what = f"column {quote(name)}{more}: {share} its values are invalid"
         allowed = rows_limit(most, len(self._settings.schema.columns)) if name == ROWS else most
         return DataError(
             f"{what}, by noisy counts, and misfits allows {allowed:.0%}; the release ended "

@@ -236,7 +236,7 @@ def _kept(codes: dict[str, np.ndarray], schema: Schema, name: str) -> Iterator[s
             del codes[column]
         if share > _SAID:
             then = "the column is left out" if share > 1 - _FITTING else "their rows are left out"
-            yield f"{share:.0%} of the cells of {column} in {name} fit nothing in the schema; {then}"
+            yield f"{share:.0%} of the values of {column} in {name} are invalid; {then}"
     fits = ~np.any([misfits[column] for column in codes], axis=0) if codes else np.zeros(0, dtype=bool)
     for column in codes:
         codes[column] = codes[column][fits]

@@ -106,7 +106,7 @@ def _refuse(own: Sequence[CodedRule], rules: Sequence[Rule], domains: Domains) -
 
 
 def _fewest(own: Sequence[CodedRule], domains: Domains) -> list[Rule]:
-    """Leave out rules that are not needed for a contradiction, one by one, as long as that is quickly seen."""
+    """Drop the rules that a contradiction does not need, as far as that can be decided quickly."""
     left = list(dict.fromkeys(rule.rule for rule in own))
     nodes = _MOST_NODES
     for candidate in list(left):

@@ -135,7 +135,7 @@ def _ways_out(lacks: "tuple[Lack, ...]") -> list[str]:
 
 
 def _learning(found: "Converted", output: Path) -> list[str]:
-    """Return the command that buys what is blank."""
+    """Return the command that learns what is blank."""
     blank = [field.name for field in found.schema.columns if field.blank]
     if not blank:
         return []

@@ -75,7 +75,7 @@ def converted(
 ) -> Converted:
     """Return what a reader made: a draft where there is any lack; what no blank of the schema shows is a question."""
     listed = tuple(fields)
-    way_out = "write them into the file from public knowledge, or buy them with lapwing schema learn"
+    way_out = "fill them in from public knowledge, or learn them with lapwing schema learn"
     blanks = (Lack(field.name, " and ".join(field.blank), way_out, is_blank=True) for field in listed if field.blank)
     missing = (*lacks, *blanks)
     places = {field.name: place for place, field in enumerate(listed)}

@@ -79,8 +79,8 @@ def read_croissant(value: object, name: str, table: str | None = None) -> Conver
     unit, lacks = _unit(statement.get("privacy_unit"), {field.name for field in fields})
     if _many(statement.get("purchases")) or _many(statement.get("dp_fields")):
         reading.remarks.add(
-            "bounds and lists were bought with privacy budget, which the file says under purchases and dp_fields; "
-            "this is not taken over, so use the schema that was learned, which tells its cost to later certificates"
+            "bounds and lists were learned with privacy budget, as purchases and dp_fields in the file say; "
+            "their cost is not taken over, so use the learned schema itself, which passes it on to later certificates"
         )
     return converted(fields, name=title, unit=unit, lacks=lacks, notes=reading.remarks.texts())
 

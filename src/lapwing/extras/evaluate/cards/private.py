@@ -52,7 +52,7 @@ def linked_evaluation_card(found: LinkedEvaluation) -> str:
 
 
 def bought_card(found: BoughtEvaluation) -> str:
-    """Show a comparison that was bought with budget."""
+    """Show a comparison that was made with budget."""
     lines = tuple(
         (
             f"tables of {counted(each.ways, 'column')}",
@@ -71,7 +71,7 @@ def bought_card(found: BoughtEvaluation) -> str:
     )
     card = Card(
         kind="BoughtEvaluation",
-        verdict="Bought with budget: it may be published",
+        verdict="Differentially private: it may be published",
         facts=told(paid_facts(found.certificate)),
         shown=table,
         folded=(in_full("All that it says", found.summary()),),

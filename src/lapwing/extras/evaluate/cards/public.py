@@ -26,7 +26,7 @@ from lapwing.schema.short import shortened
 
 _FIRST: Final = 10  # lines of a table that are not folded away
 
-_KNOWN: Final = {"public": "public", "assumed": "assumed", "dp": "bought", "drafted": "not yet looked at"}
+_KNOWN: Final = {"public": "public", "assumed": "assumed", "dp": "learned", "drafted": "not yet looked at"}
 
 Facts = list[tuple[str, str]]
 
@@ -44,7 +44,7 @@ def schema_card(schema: Schema) -> str:
         ("Survey weight", schema.weight or ""),
         ("Rules", str(len(schema.rules) or "")),
         ("Public tables", "; ".join(crossed(table.columns) for table in schema.public_tables)),
-        ("Bought before", counted(len(schema.purchases), "purchase") if schema.purchases else ""),
+        ("Learned in", counted(len(schema.purchases), "run") if schema.purchases else ""),
     ]
     card = Card(
         kind="Schema",

@@ -1,4 +1,4 @@
-"""The schema of a guided start, column by column: public knowledge, a code book, or the word to buy it."""
+"""The schema of a guided start, column by column: from public knowledge, from a code book, or learned with budget."""
 
 import shlex
 from collections.abc import Callable, Mapping, Sequence
@@ -23,10 +23,10 @@ _MOST_ROWS = 5
 _TEXTS_SHOWN = 20
 _BOOK_SHOWN = 200
 _HELP = {
-    "ranged": "LOW..HIGH from public knowledge, a name of the catalogue (`list` shows it), `buy` it with budget, "
-    "`id` if it names rows or people, `drop` it, `look` at the column (internal)",
-    "list": "every value that can occur, with commas between, a name of the catalogue (`list` shows it), `buy` the "
-    "list with budget, `id`, `drop`, `look` (internal)",
+    "ranged": "LOW..HIGH from public knowledge, a name from the catalogue (`list` shows it), `learn` it (uses budget), "
+    "`id` if it identifies rows or people, `drop` it, `look` at the column (internal)",
+    "list": "every value that can occur, separated by commas, a name from the catalogue (`list` shows it), `learn` "
+    "the list (uses budget), `id`, `drop`, `look` (internal)",
 }
 
 
@@ -67,13 +67,13 @@ def described_schema(files: Files) -> "Schema":
 
     place = files["schema.json"]
     if place.exists():
-        tell(f"{place} is there from an earlier start, and is used.")
+        tell(f"Using {place} from an earlier start.")
         return Schema.load_draft(place)
 
     drafted, suggestions, book = _drafted(files)
     seen = {each.name: each for each in suggestions}
     if drafted.dialect.to_dict():
-        tell(f"The file is written so, by a guess: {_keys(drafted.dialect.to_dict())}")
+        tell(f"Detected file format: {_keys(drafted.dialect.to_dict())}")
     for question in drafted.questions:
         tell(f"Before you go on: {visible(question)}")
     unit = _unit([field.name for field in drafted.fields])
@@ -139,12 +139,12 @@ def _keys(found: dict[str, Any]) -> str:
 
 def _unit(names: Sequence[str]) -> tuple[str, int] | None:
     """Ask whose rows are protected together."""
-    if typer.confirm("Is every row another person (or firm, or whatever is to be protected)?", default=True):
+    if typer.confirm("Does each row belong to a different person (or firm, or other unit to protect)?", default=True):
         return None
     column = asked(
-        "Which column says whose row it is?", None, lambda text: text if text in names else wrong(", ".join(names))
+        "Which column identifies the person?", None, lambda text: text if text in names else wrong(", ".join(names))
     )
-    most = asked("How many rows of one person are used at most?", str(_MOST_ROWS), positive)
+    most = asked("How many rows of one person may be used at most?", str(_MOST_ROWS), positive)
     return column, most
 
 
@@ -160,7 +160,7 @@ def _mark_target(fields: list[dict[str, Any]]) -> None:
             else wrong(f"did you mean {visible(near[0])}?" if near else "write the name of a column, or none")
         )
 
-    chosen = asked("\nIs one column what models will predict, such as an outcome? (its name, or none)", "none", read)
+    chosen = asked("\nWill models predict one column, such as an outcome? (its name, or none)", "none", read)
     for each in fields:
         if each["name"] == chosen != "none":
             each["role"] = "target"
@@ -185,12 +185,12 @@ def _field(
     known = entries_for(field.name, field.type)
     for entry in known:
         tell(f"  catalogue: {entry.name}, {entry.title} ({entry.source})")
-    default = "codes" if is_in_book else known[0].name if len(known) == 1 else "buy"
+    default = "codes" if is_in_book else known[0].name if len(known) == 1 else "learn"
     if seen is not None and any('role "identifier"' in advice for advice in seen.advice):
         default = "id"
     kind = "list" if field.type == "string" else "ranged"
     if is_in_book:
-        tell("  Enter, if the codes of the code book are all that occur.")
+        tell("  Press Enter if the code book lists every code that occurs.")
 
     def read(text: str) -> dict[str, Any] | None:
         if text == "codes" and is_in_book:
@@ -209,7 +209,7 @@ def _described(text: str, field: "Field", kept: dict[str, Any]) -> dict[str, Any
 
     if text == "drop":
         return None
-    if text == "buy":
+    if text == "learn":
         return {**kept, "provenance": "dp"}
     if text == "id":
         return {"name": field.name, "type": "integer" if field.type == "integer" else "string", "role": "identifier"}

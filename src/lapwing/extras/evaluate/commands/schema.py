@@ -69,10 +69,10 @@ def draft(
     )
     given = " ".join(words_of(table))
     has_texts = any(field.type == "string" for field in drafted.columns)
-    delta, why = (" --delta D", " (which texts occur can be bought with a delta only)") if has_texts else ("", "")
+    delta, why = (" --delta D", " (a list of texts needs the delta)") if has_texts else ("", "")
     note(
-        'of what you do not know write "provenance": "dp" and leave the null: '
-        f"`lapwing schema learn {given} --schema {output} --epsilon E{delta} -o NEW.json` buys it{why}"
+        'where you do not know the values, write "provenance": "dp" and leave the null: '
+        f"`lapwing schema learn {given} --schema {output} --epsilon E{delta} -o NEW.json` learns them{why}"
     )
     note(
         'if a person may own several rows, protect them together: give the column that names the person "role": '
@@ -207,7 +207,7 @@ def _summary(schema: "Schema") -> str:
         ("cells", f"about 10^{cells:.1f} in the full table"),
         ("privacy unit", f"{schema.unit_label}: {_unit(schema)}"),
         ("assumed", _listed(assumed) if assumed else "no field"),
-        *(("bought", _bought(each)) for each in schema.purchases),
+        *(("learned", _learned(each)) for each in schema.purchases),
     ]
     lines = [
         (field.name, field.type, values_in_words(field), str(field.domain.size), field.provenance)
@@ -218,13 +218,13 @@ def _summary(schema: "Schema") -> str:
     return "\n".join([aligned(facts), "", aligned(shown, right=[3]), *more])
 
 
-def _bought(purchase: "Purchase") -> str:
-    """Say what was bought, and for how much."""
+def _learned(purchase: "Purchase") -> str:
+    """Say what was learned, and at what cost."""
     from lapwing.kernel.plain import at_least  # noqa: PLC0415 - it needs NumPy
 
     price = f"{'epsilon' if purchase.notion == 'pure' else 'rho'} {at_least(purchase.amount, 4)}"
     chance = f", except with probability {at_least(purchase.delta, 3)}" if purchase.delta else ""
-    return f"{_listed(purchase.fields)}, for {price}{chance}"
+    return f"{_listed(purchase.fields)}, at {price}{chance}"
 
 
 def _unit(schema: "Schema") -> str:
@@ -244,7 +244,7 @@ def _listed(names: Sequence[str]) -> str:
 
 def _fits(fits: "Sequence[FieldFit]", schema: "Schema") -> str:
     """Return how a table fits, one line per column; what is folded or unlisted only where a field has such a rule."""
-    names = ["column", "cells", "missing", "special", "out of bounds", "misfit"]
+    names = ["column", "cells", "missing", "special", "out of bounds", "invalid"]
     lines = [[fit.name, *map(str, (fit.cells, fit.missing, fit.special, fit.clamped, fit.misfit))] for fit in fits]
     if any(field.folds or field.unlisted is not None for field in schema.columns):
         names += ["folded", "unlisted"]

@@ -43,12 +43,12 @@ def start(
             f"the folder {output} does not exist; make it first, or give another with -o", code="LW115"
         )
     tell(
-        "Each question has its answer in brackets where Enter will do. Ctrl-C ends; the same command goes on later. "
-        "What is marked internal looks at the rows, costs nothing, and is for your eyes only."
+        "Press Enter to take the answer in brackets. Ctrl-C stops; the same command goes on later. "
+        "Steps marked internal read the rows without noise: they cost nothing, and you must not share what they show."
     )
     schema = described_schema(files)
-    _step(files, "Check: which cells do not fit? (internal)", "schema", "check", files["schema.json"], table)
-    if not typer.confirm("Does this look right? Misfits count as missing", default=_fits(schema, table)):
+    _step(files, "Check: which cells are invalid? (internal)", "schema", "check", files["schema.json"], table)
+    if not typer.confirm("Does this look right? Invalid values count as missing", default=_fits(schema, table)):
         tell(f"Correct {files['schema.json']}, or remove it, and start again.")
         raise typer.Exit
     budget = _budget(schema, files)
@@ -58,7 +58,7 @@ def start(
 
 
 def _fits(schema: "Schema", table: "Table | Path") -> bool:
-    """Say what may cure many misfits, if there are any; internal, as the look before it."""
+    """Say what may cure many invalid values, if there are any; internal, as the look before it."""
     from lapwing.extras.evaluate.internal.looks import refuse_misfits  # noqa: PLC0415
 
     try:
@@ -69,17 +69,17 @@ def _fits(schema: "Schema", table: "Table | Path") -> bool:
     return True
 
 
-# -- Budget, ledger, purchase, release.
+# -- Budget, ledger, learning, release.
 
 
 @dataclass(frozen=True, slots=True)
 class _Budget:
     epsilon: str
     delta: str | None
-    lists: bool  # whether lists of texts are bought
+    lists: bool  # whether lists of texts are learned
 
     def spent_by_release(self, bought: "Sequence[Purchase]" = ()) -> list[str]:
-        """Return the options that spend what purchases leave of it."""
+        """Return the options that spend what learning leaves of it."""
         from lapwing.release.runs.shares import left_for_release  # noqa: PLC0415
 
         return _options(left_for_release(self.epsilon, self.delta, bought), self.delta)
@@ -96,21 +96,21 @@ def _options(epsilon: str, delta: str | None) -> list[str]:
 
 
 def _budget(schema: "Schema", files: Files) -> _Budget:
-    """Ask for the budget, show what it buys before any row is read, and open a ledger."""
+    """Ask for the budget, show what it gives before any row is read, and open a ledger."""
     from lapwing.release.runs.learned.domains import needs_selection  # noqa: PLC0415
     from lapwing.release.runs.shares import USUAL_DELTA  # noqa: PLC0415
 
     tell(
-        "\nThe budget: ε bounds what anybody can learn about one person, whatever else they know. 0.1 is strict, 1 "
-        "usual, above 10 weak. A δ makes it more accurate at the price of a tiny chance."
+        "\nThe budget ε limits what anybody can learn about one person, whatever else they know: 0.1 is strict, 1 "
+        "usual, above 10 weak. A δ gives less noise, and lets the promise fail with that tiny probability."
     )
     epsilon = asked("ε", "1", number)
     needs_delta = any(field.blank and needs_selection(field, {}) for field in schema.columns)
-    question = "δ (needed, as lists of texts are bought)" if needs_delta else "δ (0: none)"
+    question = "δ (needed to learn lists of texts)" if needs_delta else "δ (0: none)"
     delta = asked(question, USUAL_DELTA, number)
     budget = _Budget(f"{epsilon:.12g}", None if delta == 0 else f"{delta:g}", needs_delta)
     if not any(field.blank for field in schema.columns):
-        rows = asked("About how many rows are there? A public guess; nothing is read", "1000", positive)
+        rows = asked("About how many rows are there? Your guess, without looking", "1000", positive)
         planned = [
             "plan",
             "--schema",
@@ -119,7 +119,7 @@ def _budget(schema: "Schema", files: Files) -> _Budget:
             rows,
             *budget.spent_by_release(schema.purchases),
         ]
-        _step(files, "Plan: what this budget buys (no row is read)", *planned)
+        _step(files, "Plan: the accuracy at this budget (no row is read)", *planned)
         if not typer.confirm("Go on with this budget?", default=True):
             return _budget(schema, files)
     return budget
@@ -132,7 +132,7 @@ def _open_ledger(schema: "Schema", files: Files, budget: _Budget) -> None:
     ledger = files["budget.db"]
     if ledger.exists():
         return
-    limit = asked("How much ε may ever be spent on this table, by all releases together?", "10", str)
+    limit = asked("How much ε may all releases of this table spend together?", "10", str)
     notion = ["--unit", "pure"] if budget.delta is None else ["--unit", "zcdp", "--delta", budget.delta]
     unit = ["--neighbours", "add-remove", "--privacy-unit", schema.unit_label]
     chosen = ["--selection-delta", selection_delta(budget.delta)] if budget.delta is not None and budget.lists else []
@@ -153,17 +153,17 @@ def _open_ledger(schema: "Schema", files: Files, budget: _Budget) -> None:
 
 
 def _learned(schema: "Schema", files: Files, budget: _Budget) -> Path:
-    """Buy what the schema leaves open; return the schema to release under."""
+    """Learn what the schema leaves open; return the schema to release under."""
     if not any(field.blank for field in schema.columns):
         return files["schema.json"]
     place = files["learned.json"]
     if place.exists():
-        tell(f"{place} is there from an earlier start, and is used.")
+        tell(f"Using {place} from an earlier start.")
         return place
     named = ["--ledger", files["budget.db"], "--dataset", files.name]
     _step(
         files,
-        "Buy bounds and lists with a fifth of the budget",
+        "Learn bounds and lists with a fifth of the budget",
         *("schema", "learn", files.table, "--schema", files["schema.json"], *budget.spent_by_purchase(), *named),
         *("-o", place),
     )
@@ -178,7 +178,7 @@ def _settled(files: Files, place: Path) -> None:
     found = Schema.load_draft(place)
     blank = [field.name for field in found.columns if field.blank]
     if blank:
-        tell(f"Left out, as nothing was found: {', '.join(blank)}")
+        tell(f"Left out, because noise hides their values: {', '.join(blank)}")
     kept = replace(found, fields=tuple(each for each in found.fields if each.name not in blank), is_draft=False)
     kept.save(place)
     remember([files.table], kept)  # the look at the draft was one at these columns
@@ -190,7 +190,7 @@ def _released(schema: Path, files: Files, budget: _Budget) -> None:
 
     rows, model = files["synthetic.csv"], files["lapwing"]
     is_again = rows.exists()
-    if is_again and not typer.confirm(f"{rows} is there. Make another release, for more budget?", default=False):
+    if is_again and not typer.confirm(f"{rows} exists. Make another release, with more budget?", default=False):
         return
     options = budget.spent_by_release(() if is_again else Schema.load(schema).purchases)
     named = ["--ledger", files["budget.db"], "--dataset", files.name]
@@ -207,7 +207,7 @@ def _released(schema: Path, files: Files, budget: _Budget) -> None:
     except ImportError:
         tell(f"No report: run {install_command('evaluate')}, then lapwing report {model}")
         return
-    _step(files, "Report: for anybody", "report", model, "-o", files["report.html"])
+    _step(files, "Report: you may publish it", "report", model, "-o", files["report.html"])
     if typer.confirm("Compare with the real rows? (internal)", default=True):
         compared = ["evaluate", files.table, rows, "--schema", schema, "--model", model]
         _step(files, "Evaluation (internal)", *compared, "-o", files["evaluation.html"])
@@ -226,5 +226,5 @@ def _step(files: Files, title: str, *arguments: object) -> None:
     try:
         files.run(command(given_words(files.table)))
     except LapwingError:
-        tell("Mended, `lapwing start` goes on from the files that are there.")
+        tell("Once that is corrected, `lapwing start` goes on from these files.")
         raise

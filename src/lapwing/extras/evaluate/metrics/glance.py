@@ -86,7 +86,7 @@ def _joint(ways: int, seen: Standing, own: np.ndarray, low: np.ndarray, high: np
     is_related = high > APART * low
     lost = int((is_related & (own - low > WEAK_PLACE * (high - low))).sum())
     if seen.place is None:
-        why, grade = f"{seen.words}; hardly a relation is there to be kept", _unplaced(seen)
+        why, grade = f"{seen.words}; these rows can hardly show relations", _unplaced(seen)
     else:
         upper = seen.place + 2 * seen.place_error
         is_fresh = seen.verdict in ("closer", "fresh") or seen.synthetic.value <= GOOD_TIMES * seen.bootstrap.value

@@ -43,7 +43,7 @@ WORDS: Final[Mapping[Verdict, str]] = {
     "part": "part of the dependence kept",
     "none": "no better than independent columns",
     "worse": "worse than independent columns",
-    "sparse": "too few rows to tell from a resample",
+    "sparse": "too few rows to distinguish from a resample",
     "several": "several times as far as a resample",
     "far": "much farther than a resample",
 }

@@ -1,4 +1,4 @@
-"""The sections of an evaluation that was bought with budget."""
+"""The sections of an evaluation that was made with budget."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -20,7 +20,7 @@ BOUGHT_LEAD: Final = (
 def bought_sections(
     variations: Sequence[NoisyVariation], certificate: Certificate, confidence: float
 ) -> tuple[Section, ...]:
-    """Return the sections of the report of a comparison that was bought with budget."""
+    """Return the sections of the report of a comparison that was made with budget."""
     names = [f"tables of {each.ways} column{'s' if each.ways > 1 else ''}" for each in variations]
     name, widest = max(zip(names, variations, strict=True), key=lambda pair: pair[1].ways)
     meaning = (

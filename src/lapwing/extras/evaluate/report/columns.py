@@ -115,8 +115,8 @@ def _drawn(overlay: ColumnOverlay) -> tuple[list[str], dict[str, list[float]]]:
 
 
 def _gaps(overlay: ColumnOverlay) -> list[tuple[str, tuple[float, float]]]:
-    """Return the shares of missing cells, or of misfits."""
-    gaps = (("missing cells", overlay.missing), ("misfits", overlay.misfit))
+    """Return the shares of missing cells, or of invalid values."""
+    gaps = (("missing cells", overlay.missing), ("invalid values", overlay.misfit))
     return [(label, pair) for label, pair in gaps if pair is not None]
 
 

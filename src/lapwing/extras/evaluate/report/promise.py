@@ -106,7 +106,7 @@ _EMPTY: Final = 0.99
 _ORIGINS: Final = {
     "public": "public: known without the table",
     "assumed": "assumed: taken from the table by its owner's decision",
-    "dp": "bought: learned from the table with budget",
+    "dp": "learned: from noisy answers, with budget",
 }
 
 

@@ -98,7 +98,7 @@ def _short(schema: Schema, model: ReleasedModel, certificate: Certificate, accur
         f"table. {certificate.mechanism} {did}"
     )
     points = (
-        f"Protected is {what}; noise hides it.",
+        f"Noise protects {what}.",
         *_guessed(schema, certificate),
         "Made for: looking at distributions, planning studies, writing and testing analyses, teaching.",
         "Not made for: statements about single people, rare combinations, or decisions that hang on small differences.",
@@ -122,7 +122,7 @@ def _guessed(schema: Schema, certificate: Certificate) -> list[str]:
     if len(pairs) >= possible:
         return []
     counted = f"{len(pairs):,} of {possible:,} pairs of columns were counted together"
-    return [f"{counted}; how the others hang together is the model's guess."]
+    return [f"{counted}; the relations of the others are model assumptions."]
 
 
 def _use(schema: Schema, certificate: Certificate) -> Section:

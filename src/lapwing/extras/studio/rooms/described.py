@@ -89,7 +89,8 @@ def without_field(schema: Schema, name: str) -> Schema:
     unit = schema.privacy_unit
     if unit is not None and unit.field == name:
         raise SchemaError(
-            "the column says whose row it is, and stays; first say that every row is another person", code="LW217"
+            "the column identifies the person, and stays; first say that each row belongs to a different person",
+            code="LW217",
         )
     if not schema.dialect.header:
         raise SchemaError(

@@ -119,13 +119,13 @@ def field_of(form: Mapping[str, str], old: Field) -> Field:
     _add_domain(keys, form, old)
     field = field_from(keys)
     if field.provenance == "dp" and not (field.blank or field.type == "boolean" or _is_bought(field, old)):
-        said = "what is to be bought is left empty; empty its bounds or list, or say where you know them from"
+        said = "a column to be learned has no bounds or list yet; clear them, or say where you know them from"
         raise field_error(field.name, said, "LW212")
     return field
 
 
 def _is_bought(field: Field, old: Field) -> bool:
-    """Tell whether what a field holds was bought before."""
+    """Tell whether what a field holds was learned before."""
     same = (field.minimum, field.maximum, field.categories) == (old.minimum, old.maximum, old.categories)
     return old.provenance == "dp" and same
 

@@ -202,7 +202,7 @@ def dropped(request: Request) -> Response:
     """Begin anew, unless something in the schema was paid for."""
     job, schema = described(request)
     if schema.purchases:
-        said = "parts of this schema were bought with budget, and it is kept; change it column by column"
+        said = "parts of this schema were learned with budget, so it cannot be removed; change it column by column"
         return _page(request, job, schema, said=said)
     studio_of(request).works.forget(job.name, _KIND)
     for name in ("schema.json", FIRST):
@@ -232,7 +232,7 @@ def protected(request: Request) -> Response:
     def change(schema: Schema) -> Schema:
         name = next((field.name for field in schema.fields if given and key_of(field) == given), "")
         if is_column and not name:
-            raise ParameterError("no column was chosen; choose the one that says whose row it is", code="LW316")
+            raise ParameterError("no column was chosen; choose the one that identifies the person", code="LW316")
         unit = schema.privacy_unit
         if not is_column and name and (unit is None or unit.field != name):
             raise ParameterError(

@@ -92,8 +92,8 @@ class MarginalCounts(WithoutDelta["NoisyCounts"]):
         del terms
         if self.apart and not schema.field(self.columns[0]).domain.missing:
             raise ParameterError(
-                f"MarginalCounts tells misfits apart of columns that may be missing, and {self.columns[0]!r} may not; "
-                "leave apart out",
+                "MarginalCounts separates invalid values only in columns that may be missing, and "
+                f"{self.columns[0]!r} may not; leave apart out",
                 code="LW641",
             )
 

@@ -121,7 +121,7 @@ class LinearStatistics:
     ----------
     Boedihardjo, Strohmer, Vershynin, "Privacy of Synthetic Data: A Statistical Framework", Algorithm 1 and Theorems
     2.2, 2.3. What we changed: integer counts with exact noise; a number of rows that is noisy where it is private;
-    ``mu`` bought with a part of the budget, whose answers ``max-entropy`` fits too; the certificate afterwards, which
+    ``mu`` learned with a part of the budget, whose answers ``max-entropy`` fits too; the certificate afterwards, which
     needs no assumption.
 
     Examples

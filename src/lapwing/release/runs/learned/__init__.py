@@ -1,1 +1,1 @@
-"""Bounds and lists of a schema that are bought with budget."""
+"""Bounds and lists of a schema that are learned with budget."""

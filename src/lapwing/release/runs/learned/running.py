@@ -189,7 +189,7 @@ _MANY = 2**55  # rows in the one cell of a made-up table: more than noise hides,
 
 _WORDS: Final = {
     CATEGORIES: "a value needs about {rows} rows to be listed, in {names}",
-    BOUNDS: "bounds leave out at most about {rows} rows{more} at each end, of {names}",
+    BOUNDS: "bounds may cut off up to about {rows} rows{more} at each end, of {names}",
 }
 _NAMED: Final = 8
 

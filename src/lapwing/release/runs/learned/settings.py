@@ -89,7 +89,7 @@ def read_learn_settings(
     original.check_answered()
     if len(original.purchases) >= MOST_PURCHASES:
         raise ParameterError(
-            f"the schema holds {MOST_PURCHASES} purchases already, and no file holds more; learn more fields at once",
+            f"the schema records {MOST_PURCHASES} runs of learn, the most that a file holds; learn more fields at once",
             code="LW270",
         )
     names = _checked_names(fields, original)
