@@ -1,11 +1,12 @@
 """`lapwing schema convert`: what it writes, and what it says."""
 
 import json
+import re
 
 import pytest
 
 from helpers.command import lapwing
-from helpers.foreign_files import FOREIGN
+from helpers.foreign_files import FOREIGN, ROOT
 from lapwing.extras.connect.metadata.reading import read_foreign, read_foreign_tables
 from lapwing.schema.schemas import Schema
 
@@ -69,3 +70,15 @@ def test_many_fields_and_odd_names_make_no_endless_or_dangerous_output(tmp_path,
     assert "\x1b" not in said.out + said.err
     assert "--fields '$(rm)�[2J' 'c 499'" in said.out
     assert len(said.out.splitlines()) < 60
+
+
+def test_the_page_shows_what_the_command_prints(tmp_path, monkeypatch):
+    page = (ROOT / "docs" / "foreign.md").read_text(encoding="utf-8")
+    (written,) = re.findall(r"<< 'END'\n(.*?)^END$", page, re.DOTALL | re.MULTILINE)
+    (shown,) = re.findall(r"^It prints\n\n```text\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "people.yaml").write_text(written)
+
+    said = lapwing("schema", "convert", "people.yaml", "-o", "people.schema.json")
+
+    assert [line.rstrip() for line in said.out.splitlines()] == shown.splitlines()

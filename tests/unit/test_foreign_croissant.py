@@ -74,6 +74,29 @@ def test_a_field_that_refers_to_an_enumeration_has_its_categories_and_its_type(r
     assert (field.type, field.categories) == ("string", ("f", "m"))
 
 
+def test_lists_constants_images_and_nested_fields_are_told():
+    found = read(
+        {"@id": "rows/tags", "dataType": "sc:Text", "isArray": True},
+        {"@id": "rows/unit", "value": "cm"},
+        {"@id": "rows/photo", "dataType": "sc:ImageObject"},
+        {
+            "@id": "rows/place",
+            "subField": [{"@id": "rows/place/lat", "dataType": "sc:Float"}, {"@id": "rows/place/lon"}],
+        },
+    )
+
+    assert [field.name for field in found.schema.fields] == ["tags", "lat", "lon"]
+    assert len(found.notes) == 4
+
+
+def test_lists_and_identifiers_have_no_categories():
+    reference = {"references": {"@id": "sexes/name"}}
+
+    assert field_of({**reference, "isArray": True}).categories is None
+    assert field_of(reference, key={"@id": "rows/a"}).categories is None
+    assert field_of({**reference, "fieldSettings": {"role": "identifier"}}).categories is None
+
+
 def test_one_of_several_record_sets_must_be_chosen():
     sets = [{"@id": name, "name": f"set {name}", "field": {"@id": f"{name}/x"}} for name in "ab"]
     with pytest.raises(SchemaError, match=r'choose one with table= or --table: "a", "b"'):
@@ -120,6 +143,17 @@ def test_an_odd_privacy_unit_is_a_question(unit):
 
     assert found.schema.privacy_unit is None
     assert [lack.what for lack in found.lacks] == ["whose rows are protected together", "categories"]
+
+
+def test_a_reference_to_nothing_and_types_that_are_not_known_are_noted():
+    found = read(
+        {"@id": "rows/a", "references": {"@id": "nowhere/name"}},
+        {"@id": "rows/b", "dataType": ["cr:Foo", "sc:Float"]},
+        {"@id": "rows/c", "dataType": ["sc:Text", "sc:Enumeration"]},
+    )
+
+    assert 'a field that is referred to is not in the file: no categories are read: "a"' in found.notes
+    assert 'data types beside the one that is read, which are not known here, are left out: "b"' in found.notes
 
 
 @pytest.mark.full

@@ -14,6 +14,8 @@ from lapwing.errors import SchemaError
 from lapwing.extras.connect.metadata import reading
 from lapwing.extras.connect.metadata.reading import is_mbi, read_foreign, read_mbi
 
+ADULT = {"age": 85, "workclass": 9, "fnlwgt": 100, "sex": 2, "income>50K": 2}
+
 
 def write(folder, text):
     path = folder / "metadata"
@@ -191,6 +193,14 @@ def test_without_pyyaml_the_extra_is_named_and_json_still_read(tmp_path, monkeyp
     with pytest.raises(SchemaError, match=r"is not JSON; to read YAML, run .*pip install .*\[connect\]"):
         read_foreign(FOREIGN / "smartnoise-visits.yaml")
     assert read_foreign(FOREIGN / "mbi-adult-domain.json").format == "mbi domain"
+
+
+def test_a_size_is_so_many_whole_numbers_from_zero():
+    found = read_mbi(ADULT, "the file")
+
+    assert [(field.name, field.maximum + 1) for field in found.schema.fields] == list(ADULT.items())
+    assert {(field.type, field.minimum, field.required) for field in found.schema.fields} == {("integer", 0, True)}
+    assert [field.domain.values for field in found.schema.columns] == list(ADULT.values())
 
 
 @pytest.mark.parametrize("size", [0, -3], ids=["none", "negative"])

@@ -62,6 +62,11 @@ def shape(found):
     }
 
 
+def listed(name, fields, **settings):
+    """Return a table as the oldest files of SDV have it."""
+    return {"name": name, "fields": [{"name": each, **about} for each, about in fields.items()], **settings}
+
+
 @pytest.mark.parametrize("version", ["V1", "V2", "MULTI_TABLE_V1"])
 def test_metadata_of_sdv_give_a_parent_and_its_children(version):
     value = json.loads((FOREIGN / "sdv1-visits.json").read_text()) | {"METADATA_SPEC_VERSION": version}
@@ -74,6 +79,55 @@ def test_metadata_of_sdv_give_a_parent_and_its_children(version):
     }
     alone = read_foreign(value, table="visits").schema
     assert found.tables["visits"].schema.fields == alone.fields
+
+
+def test_metadata_of_sdv_before_its_first_version_give_the_same():
+    users = {"id": {"type": "id", "subtype": "integer"}, "age": {"type": "numerical", "subtype": "integer"}}
+    sessions = {
+        "user": {"type": "id", "subtype": "integer", "ref": {"table": "users", "field": "id"}},
+        "at": {"type": "datetime", "format": "%d.%m.%Y"},
+        "mail": {"type": "categorical", "pii": True, "pii_category": ["email", "x"]},
+        "share": {"type": "numerical", "subtype": "float"},
+        "ok": {"type": "boolean"},
+    }
+    old = {"tables": {"sessions": {"fields": sessions}, "users": {"fields": users, "primary_key": "id"}}}
+
+    found = read_foreign_tables(old)
+
+    assert shape(found) == {
+        "users": {"primaryKey": "id"},
+        "sessions": {"foreignKeys": {"user": "users"}, "maxRows": None},
+    }
+    assert [(field.name, field.type, field.identifier) for field in found.tables["sessions"].schema.fields] == [
+        ("user", "string", True),
+        ("at", "date", False),
+        ("mail", "string", True),
+        ("share", "number", False),
+        ("ok", "boolean", False),
+    ]
+    assert read_foreign(old, table="users").schema.fields == found.tables["users"].schema.fields
+    oldest = {"path": "", "tables": [listed("sessions", sessions), listed("users", users, primary_key="id")]}
+    assert read_foreign_tables(oldest) == found
+
+
+def test_a_chain_comes_parents_first_and_a_lookup_is_a_column_of_its_keys():
+    found = read_foreign_tables(clinic())
+
+    assert shape(found) == {
+        "homes": {"primaryKey": "home"},
+        "people": {"primaryKey": "person", "foreignKeys": {"home": "homes"}, "maxRows": None},
+        "visits": {
+            "primaryKey": "visit",
+            "foreignKeys": {"person": "people", "clinic": "clinics"},
+            "maxRows": None,
+        },
+        "clinics": {"primaryKey": "clinic"},
+    }
+    visits = {field.name: field for field in found.tables["visits"].schema.fields}
+    assert [name for name, field in visits.items() if field.identifier] == ["visit", "person"]
+    assert (visits["person"].type, visits["clinic"].type) == ("integer", "string")
+    assert not any(lack.field == "clinic" for lack in found.tables["visits"].lacks)
+    assert [lack.field for lack in found.tables["clinics"].lacks] == [""]
 
 
 def test_every_thing_that_the_file_does_not_say_is_a_question_and_nothing_is_said_to_be_public():
@@ -106,6 +160,14 @@ def test_of_two_private_parents_the_first_is_taken_and_the_other_asked_about():
     value["tables"]["d"]["columns"].pop("f")
     with pytest.raises(SchemaError, match='table "d" has keys alone'):
         read_foreign_tables(value)
+
+
+def test_a_first_table_of_keys_alone_has_these():
+    value = sdv([("b", "x", "a", "x")], a={"x": "id"}, b={"x": "id", "f": "boolean"})
+
+    drafts = read_foreign_tables(value).to_dict()["tables"]
+
+    assert [field["name"] for field in drafts["a"]["fields"]] == ["x"]
 
 
 def test_keys_that_linked_tables_do_not_have_are_told():

@@ -73,6 +73,28 @@ def test_each_sdtype_becomes_a_field(version):
     assert schema.field("ward").blank == ("categories",)
 
 
+@pytest.mark.parametrize(
+    ("form", "read_as"),
+    [
+        ("%Y-%m-%d", {}),
+        ("%d.%m.%Y", {"format": "%d.%m.%Y"}),
+        ("%-d/%-m/%Y", {"format": "%d/%m/%Y"}),
+        ("%d %b %Y %I:%M %p", {"format": "%d %b %Y %I:%M %p"}),
+        ("%Y-%m-%d %H:%M:%S.%f", None),
+        ("%Y-%j", None),
+        ("%d.%m.%Y %%", {"format": "%d.%m.%Y %%"}),
+        ("any", None),
+        (None, None),
+    ],
+    ids=range(9),
+)
+def test_the_format_of_moments_comes_along_or_is_told(form, read_as):
+    found = read_foreign(single(a={"sdtype": "datetime", "datetime_format": form}))
+
+    assert found.schema.fields[0].reading.to_dict() == (read_as or {})
+    assert any("moments must be written" in note for note in found.notes) == (read_as is None)
+
+
 def test_ranges_of_a_second_version_are_bounds_and_steps():
     schema = read_foreign(FOREIGN / "sdv2-visits.json", table="visits").schema
     cost, day, nights = map(schema.field, ("cost", "day", "nights"))

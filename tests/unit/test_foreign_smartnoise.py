@@ -7,7 +7,18 @@ from helpers.foreign_files import FOREIGN, SAMPLE
 from lapwing.errors import SchemaError
 from lapwing.extras.connect.metadata.reading import read_foreign
 from lapwing.extras.connect.metadata.smartnoise import is_smartnoise, read_smartnoise
+from lapwing.schema.fields import PrivacyUnit
 
+PERSONS = """
+Database:
+  PUMS:
+    PUMS:
+      rows: 1000
+      age: {type: int, lower: 0, upper: 100}
+      sex: {type: string}
+      income: {type: int, lower: 0, upper: 5e5}
+      pid: {type: int, private_id: True}
+"""
 AGE = {"type": "int", "lower": 0, "upper": 100}
 
 TWO_TABLES = """
@@ -38,6 +49,28 @@ def test_what_the_tool_wrote_of_the_sample_gives_its_bounds_back():
         assert (taken.type, taken.minimum, taken.maximum) == (field.type, field.minimum, field.maximum)
         assert (taken.required, taken.provenance) == (field.required, "assumed")
     assert {lack.field for lack in found.lacks} == {field.name for field in SAMPLE.fields if field.categories}
+
+
+def test_a_private_id_and_max_ids_are_the_privacy_unit():
+    schema = read_foreign(FOREIGN / "smartnoise-visits.yaml", table="visits").schema
+
+    assert schema.privacy_unit == PrivacyUnit("patient", 5)
+    assert schema.field("patient").identifier
+    assert read_text(PERSONS).schema.privacy_unit == PrivacyUnit("pid", 1)
+
+
+def test_nullable_is_required_only_where_the_file_says_so():
+    found = read(
+        {
+            "row_privacy": True,
+            "a": AGE,
+            "b": {**AGE, "nullable": False},
+            "c": {**AGE, "nullable": False, "missing_value": 0},
+            "d": {**AGE, "nullable": True},
+        }
+    )
+
+    assert [field.required for field in found.schema.fields] == [False, True, False, False]
 
 
 @pytest.mark.parametrize("ids", [[], ["p", "q"]], ids=["none", "two"])

@@ -8,6 +8,7 @@ import pandas as pd
 import pyreadstat
 import pytest
 
+import lapwing as lw
 from helpers.naive_codes import naive_code
 from helpers.nasty_cells import CELLS, FIELDS
 from lapwing.errors import SchemaError
@@ -123,3 +124,25 @@ def test_what_is_no_code_book_is_refused_by_name(tmp_path, name, content):
     wanted = "does not exist" if content is None else "cannot be read as a file of"
     with pytest.raises(SchemaError, match=wanted):
         read_foreign(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("written", "named"),
+    [
+        ("%tq", "count quarters"), ("%th", "count half-years"), ("%tw", "count weeks"),
+        ("%tbnyse", "count days of a business calendar"), ("%ty", "without decimals"),
+    ],
+)  # fmt: skip
+def test_other_periods_of_stata_are_whole_numbers_and_named(written, named, tmp_path):
+    pyreadstat.write_dta(
+        pd.DataFrame({"p": [240.0, 241.0, None]}), tmp_path / "rows.dta", variable_format={"p": written}
+    )
+
+    converted = read_foreign(tmp_path / "rows.dta")
+
+    assert converted.schema.field("p").type == "integer"
+    assert any(named in note for note in converted.notes)
+    schema = lw.Schema.load(
+        {"fields": [{"name": "p", "type": "integer", "constraints": {"minimum": 200, "maximum": 300}}]}
+    )
+    assert all_codes(code_table(tmp_path / "rows.dta", schema), schema)["p"].tolist() == [40, 41, 101]
