@@ -11,7 +11,8 @@ from lapwing.mechanisms.registry import MECHANISMS
 from lapwing.model.laws import point_laws
 from lapwing.model.model import Indexed, ReleasedModel
 from lapwing.model.rows import sample_codes
-from lapwing.model.sampling.public_margins import raked_to_public
+from lapwing.model.sampling.fixed import points
+from lapwing.model.sampling.public_margins import raked_to_public, with_atoms_in
 from lapwing.release.runs.finishing import finished_model
 from lapwing.schema.schemas import Schema
 
@@ -184,3 +185,17 @@ def test_a_table_that_leaves_each_determinant_a_value_is_held(cells: list[list[A
     made = finished_model(model, schema, 1)
 
     assert not [each for each in made.warnings if each.code in NOT_HELD]
+
+
+def test_new_atoms_of_one_determinant_have_one_value_and_none_is_lost() -> None:
+    rule = {"determines": ["town"], "column": "size"}
+    table = table_of(["town", "size"], ["t0", "..9", 3], ["t1", "..9", 3], ["t2", "..9", 3])
+    schema = Schema.from_dict({"fields": [PLACES[0], PLACES[2]], "rules": [rule], "publicTables": [table]})
+    model = atoms_of(town=[0, 0, 1], size=[3, 3, 5])
+    box = {"town": np.array([[2, 3]]), "size": np.array([[0, 10]])}
+
+    found = with_atoms_in(model, schema, [box] * 5, 0.1, np.random.default_rng(1))
+
+    codes = points(found, ["town", "size"])
+    assert found.atoms == model.atoms + 20
+    assert set(codes["size"][codes["town"] == 2].tolist()) == {3}

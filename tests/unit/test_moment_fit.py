@@ -33,6 +33,15 @@ def misfit(means, weights, aim, pairs):
 # --------------------------------------------------------------------------------------------------------- shrinking
 
 
+def test_an_exact_covariance_is_trusted_whole_and_entries_that_do_not_count_stay():
+    own, noisy = np.full((4, 4), 0.1), np.full((4, 4), 0.3)
+
+    found, trust = shrunk_covariance(own, noisy, BETWEEN, 0.0)
+
+    assert trust == 1.0
+    assert found == pytest.approx(np.where(BETWEEN, 0.3, 0.1))
+
+
 def test_trust_is_the_share_of_the_difference_that_noise_does_not_explain():
     own, noisy = np.zeros((4, 4)), np.where(BETWEEN, 0.5, 0.0)
 

@@ -150,6 +150,14 @@ def test_the_paper_s_net_has_at_most_the_root_of_the_rows_in_cells(rows):
 # --------------------------------------------------------------------------------------------- totals and covariance
 
 
+def test_an_exact_number_of_rows_stays_exact():
+    exact, noisy = (Totals(rows, sd, np.zeros(1), 1.0) for rows, sd in ((100.0, 0.0), (90.0, 5.0)))
+
+    for found in (exact.pooled(noisy), noisy.pooled(exact), exact.pooled(exact)):
+        assert (found.rows, found.rows_sd) == (100.0, 0.0)
+    assert noisy.pooled(Totals(-(10.0**6), 5.0, np.zeros(1), 1.0)).rows == 1.0
+
+
 @pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
 def test_the_number_of_rows_is_asked_for_where_it_is_private_at_the_noise_of_one_sum(relation):
     rows = 50 if relation == "replace-one" else None

@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from helpers.flag_tables import FLAG, WIDE
+from helpers.flag_tables import FLAG, KIND, WIDE
 from helpers.models import dense
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import NoiseLaw
@@ -20,6 +20,8 @@ from lapwing.mechanisms.shared.vectors.model import (
 from lapwing.mechanisms.shared.vectors.row_vectors import row_coordinates
 from lapwing.schema.schemas import Schema
 
+REAL = {"name": "real", "type": "number", "constraints": {"minimum": 0, "maximum": 1, "required": True}}
+CODES = {"name": "codes", "type": "string", "categories": [f"{a}{b:02}" for a in "abcd" for b in range(50)]}
 MAYBE = {"name": "maybe", "type": "integer", "constraints": {"minimum": 0, "maximum": 10}, "special": [99]}
 
 
@@ -36,6 +38,21 @@ def model_of(schema, of_rows, means, weights=None, details=None):
 
 
 # ---------------------------------------------------------------------------------------------------------- details
+
+
+@pytest.mark.parametrize("intervals", [2, 16, 40])
+def test_finer_groups_lie_inside_the_groups_of_their_column(intervals):
+    schema, of_rows = coordinates(FLAG, KIND, WIDE, REAL, CODES, intervals=intervals)
+
+    found = detail_groupings(schema, of_rows)
+
+    assert set(found) == {"wide", "real", "codes"}
+    for name, finer in found.items():
+        coarse = of_rows.groupings[of_rows.columns.index(name)]
+        starts, stops, _ = finer.pieces()
+        assert coarse.apply(starts).tolist() == coarse.apply(stops - 1).tolist()
+        assert finer.regular > coarse.regular
+    assert found["codes"].regular == 200
 
 
 @pytest.mark.parametrize("low", [-7, 0])
