@@ -260,7 +260,7 @@ def test_what_is_no_layout_is_refused_in_a_sentence(release, like, code, said):
     assert "Ada" not in str(caught.value)
 
 
-def test_linked_rows_keep_the_layout_of_each_table():
+def test_linked_rows_keep_the_layout_of_each_table(tmp_path):
     parents, children = (frame.to_pandas() for frame in tables())
     release = lw.synthesize((parents, children), HOMES, epsilon=100, mechanism="Independent", seed=1)
 
@@ -269,6 +269,9 @@ def test_linked_rows_keep_the_layout_of_each_table():
     assert set(types(homes).values()) | set(types(people).values()) <= {"int64", "float64", "bool", "object", TEXT}
     assert isinstance(release.sample(20, like=(tables()[0], "pyarrow"))[0], pl.DataFrame)
     assert isinstance(release.sample(20, like=(tables()[0], "pyarrow"))[1], pa.Table)
+    release.save(tmp_path / "m.lapwing")
+    again = lw.load(tmp_path / "m.lapwing", "pandas").sample(20)
+    assert [types(each) for each in again] == [types(homes), types(people)]
 
 
 def test_missing_texts_are_what_encoders_take_and_those_of_nullable_text_are_not(release):

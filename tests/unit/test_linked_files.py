@@ -31,7 +31,7 @@ def test_one_door_loads_linked_tables_and_one(release, tmp_path):
 
     assert linked.certificate.to_dict() == release.certificate.to_dict()
     assert one.certificate.to_dict() == release.parent.certificate.to_dict()
-    assert (list(linked.parts), list(one.parts)) == (["parent", "child"], [""])
+    assert (list(linked.tables), list(one.tables)) == (["parent", "child"], [""])
 
 
 def rewritten(path, name, change):

@@ -1,6 +1,5 @@
 """Saved releases, read again."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Final, cast
 
@@ -9,6 +8,7 @@ from lapwing.model.files import SavedRelease, load_release
 from lapwing.release.release import Release
 from lapwing.rows.kinds import Kind, check_kind
 from lapwing.schema.scalars import path_text
+from lapwing.schema.schemas import Schema
 
 _HOLDS_SEVERAL: Final = "LW603"
 
@@ -45,25 +45,29 @@ def load(path: str | Path, kind: Kind = "path") -> Release:
         if error.code != _HOLDS_SEVERAL:
             raise
     else:
-        layout = None
-        if kind == "pandas":
-            from lapwing.rows.layouts import layout_like  # noqa: PLC0415 - it imports polars
-
-            layout = layout_like(kind, saved.schema)
-        return replace(_released(saved, kind), layout=layout)
+        return _released(saved, kind, saved.schema)
 
     from lapwing.model.linked_files import load_linked  # noqa: PLC0415
     from lapwing.release.linked.release import LinkedRelease  # noqa: PLC0415
 
     certificate, parts = load_linked(place)
-    linked = LinkedRelease(
-        tables={name: _released(part, kind) for name, part in parts.items()}, certificate=certificate
-    )
-    return cast("Release", linked)
+    written = {name: certificate.linked.as_written(name) for name in certificate.linked.given}
+    tables = {name: _released(part, kind, written.get(name, part.schema)) for name, part in parts.items()}
+    return cast("Release", LinkedRelease(tables=tables, certificate=certificate))
 
 
-def _released(saved: SavedRelease, kind: Kind) -> Release:
-    """Return the release of one table."""
+def _released(saved: SavedRelease, kind: Kind, written: Schema) -> Release:
+    """Return the release of one table, whose rows are written under a schema."""
+    layout = None
+    if kind == "pandas":
+        from lapwing.rows.layouts import layout_like  # noqa: PLC0415 - it imports polars
+
+        layout = layout_like(kind, written)
     return Release(
-        schema=saved.schema, model=saved.model, certificate=saved.certificate, noisy=saved.answers, kind=kind
+        schema=saved.schema,
+        model=saved.model,
+        certificate=saved.certificate,
+        noisy=saved.answers,
+        kind=kind,
+        layout=layout,
     )
