@@ -16,7 +16,7 @@ PATHS: Final = {
     "Spark source": "lapwing.extras.spark.source",
     "Spark": "lapwing.extras.spark.frames",
     "audit command": "lapwing.extras.audit.commands.audit:audit",
-    "card": "lapwing.extras.evaluate.cards.cards:card",
+    "card": "lapwing.present.cards:card",
     "certificate command": "lapwing.extras.office.commands.certificate:certificate_app",
     "check command": "lapwing.extras.evaluate.commands.schema:check",
     "check": "lapwing.api.schemas:check",

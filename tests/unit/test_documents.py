@@ -11,7 +11,7 @@ import lapwing
 from helpers.saved import small_saved
 from lapwing.model.certificate.cost_lines import ROWS_WITHIN
 from lapwing.present.accuracies import certificate_statements
-from lapwing.present.certificates import WHOLE, certificate_document, certificate_text, protected_text
+from lapwing.present.certificates import WHOLE, certificate_text, describe_certificate, protected_text
 from lapwing.present.document import Document, Fact
 from lapwing.present.messages import LANGUAGE, say
 
@@ -51,7 +51,7 @@ def test_a_document_gives_facts_by_their_keys_in_its_order():
 
 def test_a_certificate_is_told_by_its_facts():
     paid = small_saved().certificate
-    found = certificate_document(paid)
+    found = describe_certificate(paid)
 
     assert str(paid) == paid.text() == certificate_text(paid) == "\n".join(found.lines(*WHOLE)) + "\n"
     assert paid.to_dict()["protected"] == paid.protected == protected_text(paid)

@@ -54,8 +54,8 @@ def test_the_type_of_the_page_decides_on_the_watermark():
     assert len(marks) >= 10
     assert " ".join(internal.words).count(NOTICE) > 10
     assert NOTICE not in " ".join(releasable.words)
-    assert internal.named("html")[0]["class"] == "internal"
-    assert releasable.named("html")[0]["class"] == "releasable"
+    assert internal.named("html")[0]["class"].endswith("internal")
+    assert releasable.named("html")[0]["class"].endswith("releasable")
 
 
 def test_hostile_texts_make_no_element_and_no_script():
@@ -91,10 +91,9 @@ def test_a_specification_that_is_no_json_is_an_error():
         render(Releasable(page_of(chart)))
 
 
-@pytest.mark.parametrize(("module", "name"), [("jinja2", "jinja2"), ("vl_convert", "vl-convert-python")])
-def test_a_library_that_is_missing_is_one_sentence(monkeypatch, module, name):
+def test_a_library_that_is_missing_is_one_sentence(monkeypatch):
     page = page_of(bars(["a"], {"real": [1.0]}, title="t", meaning="m", unit="u"))
-    monkeypatch.setitem(sys.modules, module, None)
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
 
-    with pytest.raises(LapwingError, match=rf'(?m)^a report needs {name}; run .*pip install .*\[evaluate\]"$'):
+    with pytest.raises(LapwingError, match=r'(?m)^a report needs vl-convert-python; run .*\[evaluate\]"$'):
         render(Releasable(page))

@@ -55,7 +55,7 @@ def test_a_release_is_made_as_one_set_of_files(rooms):
     summary = rooms.get("release").text
     assert "Spend ε = 1 and make the release" in summary
     assert "budget.db, people" in summary
-    assert "the promise does not cover these lists and bounds, as they were taken from the table: kind" in summary
+    assert "he promise does not cover these lists and bounds, as they were taken from the table: kind" in summary
 
     assert rooms.begin(rows="50", prepared_by="Ann\r\n").at == "/job/people/release"
     rooms.wait()
@@ -71,7 +71,7 @@ def test_a_release_is_made_as_one_set_of_files(rooms):
     page = rooms.get("release").text
     assert "50 synthetic rows of people by Adaptive" in page
     assert "Make another release" in page
-    assert page.count("the promise does not cover these lists") == 2  # of the last one, and of the next
+    assert page.count("he promise does not cover these lists") == 2  # of the last one, and of the next
     assert "release-1, Ann, Adaptive" in rooms.get("budget").text
 
 

@@ -3,12 +3,17 @@
 import inspect
 import os
 import reprlib
+from dataclasses import replace
 from typing import Any, Final, Self
 
 from lapwing.api.synthesize import synthesize
 from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Number
 from lapwing.on_demand import Shown
+from lapwing.present.cards import DESCRIBED
+from lapwing.present.document import Document, Fact
+from lapwing.present.messages import say
+from lapwing.present.releases import describe_release
 from lapwing.release.release import Release
 from lapwing.release.rows_out import Where
 from lapwing.release.runs.plan.effort import Memory
@@ -196,3 +201,15 @@ def _in_short(value: object) -> str:
     if value is None or isinstance(value, bool | int | float | str | os.PathLike):
         return reprlib.repr(value)
     return f"{type(value).__name__}(...)"
+
+
+def describe_synthesizer(found: Synthesizer) -> Document:
+    """Return the settings, or what the release says that was made with them."""
+    if hasattr(found, "release_"):
+        return replace(describe_release(found.release_), kind=say("synthesizer.fitted"))
+    settings = (Fact("setting", name, said) for name, said in changed_settings(found))
+    facts = (Fact("headline", "", say("synthesizer.not_fitted")), *settings)
+    return Document(facts, "Synthesizer", hint=say("synthesizer.hint"))
+
+
+DESCRIBED[Synthesizer] = describe_synthesizer

@@ -204,9 +204,9 @@ def resuming(
 
 def say_paid(paid: "Certificate | LinkedCertificate", say: Say, *, details: bool) -> None:
     """Say what a certificate says, or the chief of it."""
-    from lapwing.present.certificates import WHOLE, certificate_document  # noqa: PLC0415
+    from lapwing.present.certificates import WHOLE, describe_certificate  # noqa: PLC0415
 
-    found = certificate_document(paid)
+    found = describe_certificate(paid)
     if not details:
         say(" ".join(found.lines("protected", "persons", "missing", "drawn")))
     for fact in found.all(*(WHOLE if details else _CHIEF)):

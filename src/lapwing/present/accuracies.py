@@ -1,13 +1,14 @@
 """What a certificate proves about the accuracy of a release, each as one plain sentence with its figure."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
-from lapwing.model.accuracy import Basis, Statement
+from lapwing.model.accuracy import Accuracy, Basis, CountAccuracy, Statement, TableAccuracy
 from lapwing.model.certificate.certificate import ROWS_WITHIN, Certificate
 from lapwing.model.certificate.certificate import Statement as Certified
-from lapwing.present.document import upper_first
+from lapwing.present.document import Document, Fact, Section, Table, Text, counted, crossed, upper_first
+from lapwing.present.messages import labelled, say
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,3 +125,75 @@ def _figure(value: float) -> str:
     if value and abs(value) < _SMALL:
         return f"less than {_SMALL:g}"
     return f"{value:.0f}" if float(value).is_integer() and abs(value) < _WHOLE else f"{value:.4g}"
+
+
+# -- What is known of the accuracy of a whole release, of one table, and of one count.
+
+_FIRST: Final = 5  # measured tables that are not folded away
+
+
+def describe_accuracy(found: Accuracy | TableAccuracy | CountAccuracy) -> Document:
+    """Return what is known of accuracy."""
+    if isinstance(found, Accuracy):
+        return _of_release(found)
+    return _of_table(found) if isinstance(found, TableAccuracy) else _of_count(found)
+
+
+def _of_release(found: Accuracy) -> Document:
+    said = {each.key: each.text for each in found.statements}
+    first = said.get("every_measured_count") or next(iter(said.values()), say("accuracy.nothing"))
+    lines = tuple(
+        (
+            crossed(each.columns) + ("" if each.level is None else f", level {each.level}"),
+            f"{each.cells:,}",
+            f"{each.noise:,.3g}",
+            f"{each.largest_error:,.0f}",
+            f"{each.variation:.3g}",
+        )
+        for each in found.marginals
+    )
+    heading = ("table", "cells", "noise (sd)", "no count off by more", "total variation at most")
+    table = Table(say("accuracy.caption"), heading, lines, numbers=(1, 2, 3, 4))
+    shown = Section("first", "", (replace(table, lines=lines[:_FIRST]),))
+    every = Section("tables", say("accuracy.tables", count=len(lines)), (table,))
+    statements = Text("", tuple(each.text for each in found.statements))
+    facts = labelled(measured=counted(found.measured, "table"), model=say("accuracy.worth", rows=found.effective_rows))
+    return Document(
+        (Fact("headline", "", first), *facts),
+        "Accuracy",
+        sections=(
+            *([shown] if lines else []),
+            Section("statements", say("accuracy.statements", count=len(said)), (statements,)),
+            *([every] if len(lines) > _FIRST else []),
+        ),
+    )
+
+
+def _of_table(found: TableAccuracy) -> Document:
+    sure = f"{100 * found.confidence:g}"
+    error, variation = found.largest_error, found.variation
+    measured = say("accuracy.table_measured" if found.is_measured else "accuracy.table_guess")
+    facts = labelled(
+        cells=f"{found.cells:,}",
+        noise="" if found.noise is None else say("accuracy.noise", noise=found.noise),
+        counts="" if error is None else say("accuracy.error", rows=error, sure=sure),
+        variation="" if variation is None else say("accuracy.variation", most=variation, sure=sure),
+    )
+    return Document(
+        (Fact("headline", "", f"{crossed(found.columns)}: {measured}"), Fact("said", "", found.text), *facts),
+        "TableAccuracy",
+    )
+
+
+def _of_count(found: CountAccuracy) -> Document:
+    is_known = found.lower is not None and found.upper is not None
+    sure = f"{100 * found.confidence:g}"
+    facts = labelled(
+        true_number=say("accuracy.interval", low=found.lower, high=found.upper, sure=sure) if is_known else "",
+        noise="" if found.noise is None else say("accuracy.count_noise", noise=found.noise),
+        measured=say("accuracy.by", counts=counted(found.terms, "noisy count"))
+        if found.is_measured
+        else say("accuracy.guess"),
+    )
+    headline = Fact("headline", "", say("accuracy.count", rows=found.count))
+    return Document((headline, Fact("said", "", found.text), *facts), "CountAccuracy")

@@ -1,5 +1,6 @@
 """What a certificate says, fact by fact, of one table or of linked ones: the same words wherever it is shown."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
@@ -11,11 +12,12 @@ from lapwing.model.certificate.declared import KeptRule, KeptTable
 from lapwing.model.certificate.issued import SHOWN, Beside, Issued
 from lapwing.model.certificate.notices import Notice
 from lapwing.model.certificate.promise import Pairs, pairs_apart, unit_field
-from lapwing.model.certificate.verdict import Verdict
+from lapwing.model.certificate.verdict import WORDS, Verdict, Word
 from lapwing.model.linked_files import ONE_OF_SEVERAL, LinkedCertificate
 from lapwing.present.attacks import attack_fact, detail_facts
-from lapwing.present.document import Document, Fact
-from lapwing.present.messages import say
+from lapwing.present.costs import cost_summary
+from lapwing.present.document import Document, Fact, Facts, Section, Text, counted, sentence
+from lapwing.present.messages import labelled, say
 from lapwing.present.promises import (
     amount_text,
     origin_facts,
@@ -23,32 +25,27 @@ from lapwing.present.promises import (
     protected_facts,
     purchase_facts,
 )
+from lapwing.schema.schemas import Schema
 
 _LISTED: Final = 8
 _FILES: Final = 3  # most lines about files in the short form
 _WITHOUT_ROWS: Final = (DOMAIN, EVALUATION)
+_ORIGINS: Final = ("public", "assumed", "dp")
 _OF_ALL: Final = frozenset(
     {"protected", "missing", "drawn", "cost", "recorded", "warning"}
 )  # said once of linked tables
 
 WHOLE: Final = (
-    *(
-        "protected",
-        "persons",
-        "missing",
-        "drawn",
-        "cost",
-        "kept",
-        "not_kept",
-        "given",
-        "bought",
-        "purchase",
-        "together",
-    ),
-    *("assumed", "rows", "verdict", "not_for", "certified", "rule", "public_table", "weight", "recorded"),
-    *("issued", "file", "prepared_by", "approved_by", "warning"),
+    *("protected", "persons", "missing", "drawn", "cost", "kept", "not_kept", "given", "bought", "purchase"),
+    *("together", "assumed", "rows", "verdict", "not_for", "certified", "rule", "rule_assumed", "public_table"),
+    *("weight", "recorded", "issued", "file", "prepared_by", "approved_by", "warning"),
 )
-"""What the whole text of a certificate has; keys that `certificate_document` gives."""
+"""What the whole text of a certificate has; keys that `describe_certificate` gives."""
+
+SHORT: Final = (
+    *("verdict", "not_for", "release", "promise", "cost", "together", "not_protected", "attack", "recorded_alone"),
+)
+"""What is to be read first; in a notebook, in reports, on paper and in the studio the same."""
 
 DETAILS: Final = ("attack", "trade_off", "gaussian", "every_delta", "small_cells")
 """What else is said of it where all is asked for."""
@@ -56,33 +53,75 @@ DETAILS: Final = ("attack", "trade_off", "gaussian", "every_delta", "small_cells
 Promised = Certificate | LinkedCertificate
 
 
-def certificate_document(whole: Promised) -> Document:
+def describe_certificate(whole: Promised) -> Document:
     """Return all that a certificate says."""
     facts = [
         *(_own(whole) if isinstance(whole, Certificate) else _linked(whole)),
         *_recorded(whole),
         *_issued(whole.issued),
         *_summed_up(whole),
+        *(Fact("warning", say("label.warning"), each.text) for each in whole.warnings),
     ]
-    return Document((*facts, *(Fact("warning", say("label.warning"), each.text) for each in whole.warnings)))
+    all_of_it = Section("whole", say("certificate.whole"), (Facts(Document(tuple(facts)).all(*WHOLE)),))
+    kinds = {DOMAIN: say("certificate.domain"), EVALUATION: say("certificate.comparison")}
+    words = [tone_of(part.verdict) for part in _parts(whole) if part.verdict is not None]
+    return Document(
+        tuple(facts),
+        "LinkedCertificate" if isinstance(whole, LinkedCertificate) else kinds.get(whole.mechanism, "Certificate"),
+        tone=max(words, key=WORDS.index, default=""),
+        short=("warning", *(key for key in SHORT if key not in ("not_for", "attack")), "keeps"),
+        sections=(*_sections(whole), all_of_it),
+    )
+
+
+def _sections(whole: Promised) -> tuple[Section, ...]:
+    """Return what stands beside the facts of a certificate."""
+    if isinstance(whole, Certificate):
+        return (*not_for_section(whole.verdict), cost_section(whole))
+    kept = Text("", (*whole.kept, *whole.not_kept))
+    return (Section("kept", say("certificate.kept"), (kept,)),)
+
+
+def not_for_section(verdict: Verdict | None) -> tuple[Section, ...]:
+    """Return what rows should not be used for, if anything."""
+    if verdict is None or not verdict.not_for:
+        return ()
+    title = say("certificate.not_for", count=len(verdict.not_for))
+    return (Section("not-for", title, (Text("", verdict.not_for),)),)
+
+
+def cost_section(paid: Certificate) -> Section:
+    """Return what the budget was spent on."""
+    title = say("certificate.cost", questions=counted_lines(paid.lines))
+    return Section("cost", title, (cost_summary(paid.lines, paid.total),))
+
+
+def tone_of(verdict: Verdict) -> Word:
+    """Return the word for pairs, or for single columns where there is one only."""
+    return next((each.word for each in verdict.grades if each.ways == 2), verdict.grades[0].word)
+
+
+def short_facts(whole: Promised) -> Facts:
+    """Return what is to be read first."""
+    return Facts(describe_certificate(whole).by(*SHORT))
 
 
 def certificate_text(whole: Promised) -> str:
     """Return a certificate as lines of plain text."""
-    return "\n".join(certificate_document(whole).lines(*WHOLE)) + "\n"
+    return "\n".join(describe_certificate(whole).lines(*WHOLE)) + "\n"
+
+
+def detailed_facts(whole: Promised) -> Facts:
+    """Return the same, and what it means in other words."""
+    found = describe_certificate(whole)
+    lines = [line for part in _parts(whole) for line in part.lines]
+    more = Document((*found.all("attack"), *detail_facts(whole.total, whole.delta, lines)))
+    return Facts((*found.all(*WHOLE), *more.all(*DETAILS)))
 
 
 def detailed_text(whole: Promised) -> str:
-    """Return the same, and what it means in other words."""
-    first = whole if isinstance(whole, Certificate) else whole.first
-    lines = [line for part in _parts(whole) for line in part.lines]
-    more = Document(
-        (
-            attack_fact(whole.total, whole.delta, first.relation, whole.privacy_unit),
-            *detail_facts(whole.total, whole.delta, lines),
-        )
-    )
-    return certificate_text(whole) + "\n".join(more.lines(*DETAILS)) + "\n"
+    """Return the same as lines of plain text."""
+    return "\n".join(fact.line for fact in detailed_facts(whole).facts) + "\n"
 
 
 def short_text(whole: Promised) -> str:
@@ -92,12 +131,12 @@ def short_text(whole: Promised) -> str:
 
 def short_lines(whole: Promised) -> list[str]:
     """Return fourteen lines at most, of one table: what somebody reads first."""
-    found = certificate_document(whole)
+    found = describe_certificate(whole)
     files = found.lines("file_short")
     if len(files) > _FILES:
         files = [*files[: _FILES - 1], say("issued.more_files", count=len(files) - _FILES + 1)]
     people = " ".join(found.lines("prepared_by", "approved_by"))
-    keys = ("release", "promise", "cost", "together", "not_protected", "attack")
+    keys = SHORT[2:-1]
     return [
         *found.lines("verdict"),
         *found.lines("not_for"),
@@ -113,7 +152,6 @@ def short_lines(whole: Promised) -> list[str]:
 
 def _own(paid: Certificate) -> Iterator[Fact]:
     """Yield what a certificate of one table says of it."""
-    has_rows = paid.mechanism not in _WITHOUT_ROWS
     yield from _protects(paid)
     yield Fact("cost", say("label.cost"), _cost(paid))
     is_told = any(each.code == "uncovered" for each in paid.warnings)
@@ -124,8 +162,10 @@ def _own(paid: Certificate) -> Iterator[Fact]:
     if paid.mechanism != DOMAIN:
         key = "rows.compared" if paid.mechanism == EVALUATION else "rows.model"
         yield Fact("rows", "", say(key, rows=paid.released_rows, source=source_of_rows(paid)))
-    if has_rows:
+    if _has_rows(paid):
         yield from verdict_facts(paid.verdict)
+    kept = ((len(paid.rules), "rule"), (len(paid.public_tables), "public table"))
+    yield from labelled(keeps=" and ".join(counted(count, what) for count, what in kept if count))
     for each in paid.accuracy:
         if each.is_headline:
             yield Fact("certified", say("label.certified"), f"{each.value:.3g}; {each.text}.")
@@ -173,6 +213,22 @@ def _cost(paid: Certificate) -> str:
     return say("cost.zcdp", spent=spent, questions=questions, more=more) + lists
 
 
+def assumed_points(schema: Schema, certificate: Certificate) -> Iterator[str]:
+    """Yield what the promise takes as given: bounds, categories, and all else taken on trust."""
+    numbers = Counter[str](field.provenance for field in schema.columns)
+    for origin in _ORIGINS:
+        if count := numbers[origin]:
+            yield say("assumed.fields", count=count, all=len(schema.columns), origin=say(f"assumed.{origin}"))
+    said = describe_certificate(certificate)
+    yield from said.lines("purchase")
+    yield from map(sentence, certificate.assumed)
+    yield from said.lines("rule_assumed")
+    if certificate.expected_rows is not None:
+        yield say("assumed.expected_rows", rows=certificate.expected_rows)
+    if certificate.public_rows is not None:
+        yield say("assumed.public_rows", rows=certificate.public_rows)
+
+
 def _requested_first(whole: Promised) -> Pairs:
     """Return (δ, ε) with the requested δ first, so that it is shown and others stand apart from it."""
     return tuple(sorted(whole.epsilons, key=lambda pair: pair[0] != whole.requested.delta))
@@ -192,7 +248,7 @@ def _rules(rules: Sequence[KeptRule]) -> Iterator[Fact]:
         said = say("rules.one" if len(rules) == 1 else "rules.many", count=len(rules), rules=_listed(rules))
         yield Fact("rule", "", said)
     if assumed := [rule for rule in rules if rule.provenance == "assumed"]:
-        yield Fact("rule", "", say("rules.assumed", rules=_listed(assumed)))
+        yield Fact("rule_assumed", "", say("rules.assumed", rules=_listed(assumed)))
 
 
 def _listed(rules: Sequence[KeptRule]) -> str:
@@ -299,6 +355,11 @@ def _summed_up(whole: Promised) -> Iterator[Fact]:
 
 def _parts(whole: Promised) -> tuple[Certificate, ...]:
     return (whole,) if isinstance(whole, Certificate) else tuple(whole.parts.values())
+
+
+def _has_rows(paid: Certificate) -> bool:
+    """Return whether rows can be drawn from what was released."""
+    return paid.mechanism not in _WITHOUT_ROWS
 
 
 def title_of(whole: Promised) -> str:

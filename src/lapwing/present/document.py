@@ -1,10 +1,10 @@
 """A document: sections of facts, tables, texts and charts, without a word about how they look."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, Literal
 
-from lapwing.schema.scalars import visible
+from lapwing.schema.scalars import aligned, visible
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +30,18 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Hold a paragraph, or a list; is_headline: it grades the table, and is set large."""
+    """Hold a paragraph, or a list; is_headline: set large; key: of the fact that it is, where it is one."""
 
     words: str
     points: tuple[str, ...] = ()
     is_warning: bool = False
     is_headline: bool = False
+    key: str = ""
+
+
+def warnings_of(said: Iterable[object]) -> tuple[Text, ...]:
+    """Return warnings as they stand out, each once."""
+    return tuple(Text(sentence(each), is_warning=True, key="warning") for each in dict.fromkeys(map(str, said)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,36 +67,24 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
-    """Hold all that there is to say of something, in order; each place shows of it what it has room for."""
-
-    facts: tuple[Fact, ...]
-
-    def all(self, *keys: str) -> tuple[Fact, ...]:
-        """Return the facts of these keys, in the order of the document."""
-        return tuple(fact for fact in self.facts if fact.key in keys)
-
-    def texts(self, *keys: str) -> tuple[str, ...]:
-        """Return what they say, without labels."""
-        return tuple(fact.text for fact in self.all(*keys))
-
-    def text(self, *keys: str) -> str:
-        """Return what they say, as one text; an empty one where there are none."""
-        return " ".join(self.texts(*keys))
-
-    def lines(self, *keys: str) -> list[str]:
-        """Return the same as lines of text."""
-        return [fact.line for fact in self.all(*keys)]
-
-
-@dataclass(frozen=True, slots=True)
 class Facts:
-    """Hold the few facts that a reader should see first, what they say set large."""
+    """Hold facts; are_figures: the few that a reader should see first, set large; is_headline: they grade the table."""
 
     facts: tuple[Fact, ...]
+    are_figures: bool = False
+    is_headline: bool = False
 
 
 Part = Text | Table | Chart | Facts
+
+
+def lines_of(part: Part) -> list[str]:
+    """Return a part as lines of plain text; a chart has none."""
+    if isinstance(part, Facts):
+        return [fact.line for fact in part.facts]
+    if isinstance(part, Table):
+        return [aligned([part.heading, *part.lines])]
+    return [part.words, *part.points] if isinstance(part, Text) else []
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +100,47 @@ class Section:
 def of_table(section: Section, number: int, table: str) -> Section:
     """Return a section of one of several tables, under a title and an anchor of its own."""
     return replace(section, key=f"table-{number}-{section.key}", title=f"{clipped(table)}: {section.title}")
+
+
+Tone = Literal["", "good", "fair", "weak", "none", "internal"]
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """Hold all that there is to say of something, in order; each place shows of it what it has room for.
+
+    kind, name: the title; short: keys of the facts to be read first, all where none are named; sections: tables and
+    lists beside the facts; one without a title belongs to what is read first; hint: what to do next. Of facts, those
+    called notice, headline, verdict, said and warning stand above the others.
+    """
+
+    facts: tuple[Fact, ...]
+    kind: str = ""
+    name: str = ""
+    tone: Tone = ""
+    short: tuple[str, ...] = ()
+    sections: tuple[Section, ...] = ()
+    hint: str = ""
+
+    def all(self, *keys: str) -> tuple[Fact, ...]:
+        """Return the facts of these keys, in the order of the document."""
+        return tuple(fact for fact in self.facts if fact.key in keys)
+
+    def by(self, *keys: str) -> tuple[Fact, ...]:
+        """Return the facts of these keys, in the order of the keys."""
+        return tuple(fact for key in keys for fact in self.all(key))
+
+    def texts(self, *keys: str) -> tuple[str, ...]:
+        """Return what they say, without labels."""
+        return tuple(fact.text for fact in self.all(*keys))
+
+    def text(self, *keys: str) -> str:
+        """Return what they say, as one text; an empty one where there are none."""
+        return " ".join(self.texts(*keys))
+
+    def lines(self, *keys: str) -> list[str]:
+        """Return the same as lines of text."""
+        return [fact.line for fact in self.all(*keys)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

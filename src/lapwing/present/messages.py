@@ -1,9 +1,12 @@
 """The sentences of documents, by key, from one file for each language."""
 
 import tomllib
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
+
+from lapwing.present.document import Fact
 
 LANGUAGE: Final = "en"
 
@@ -31,3 +34,12 @@ def say(key: str, /, **fields: object) -> str:
     'The model stands for 120 rows, a public number.'
     """
     return _messages(LANGUAGE)[key].format(**fields)
+
+
+def labelled(**said: str) -> Iterator[Fact]:
+    """Yield facts by their keys, each under its label, those of which there is something to say.
+
+    >>> [fact.line for fact in labelled(cost="epsilon 1.", weight="")]
+    ['Cost: epsilon 1.']
+    """
+    return (Fact(key, say(f"label.{key}"), text) for key, text in said.items() if text)

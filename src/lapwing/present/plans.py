@@ -1,21 +1,23 @@
 """What a plan says: facts and tables, of one table and of linked ones."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from lapwing.kernel.plain import at_least
 from lapwing.kernel.questions.misfit_rows.question import MisfitRows
 from lapwing.kernel.questions.private_draw.question import PrivateDraw
+from lapwing.mechanisms.registry import registration_named, settings_of
 from lapwing.model.certificate.cost_lines import CHOSEN, CostLine, Statement, counted_lines
 from lapwing.model.certificate.promise import ROW
-from lapwing.present.document import Document, Fact, upper_first
-from lapwing.present.messages import say
+from lapwing.present.costs import cost_summary
+from lapwing.present.document import Document, Fact, Facts, Part, Section, Table, Text, lines_of, sentence, upper_first
+from lapwing.present.messages import labelled, say
 from lapwing.present.promises import origin_facts, protected_facts
 from lapwing.release.plans import DeltaGain, LinkedPlan, Plan
 from lapwing.release.runs.plan.effort import MACHINE, Effort, MaxRowsEffect, MemoryNeed
 from lapwing.schema.linked.database import published
-from lapwing.schema.scalars import aligned
+from lapwing.schema.short import shortened
 
 _SHOWN: Final = 40
 _COLUMNS: Final = 4
@@ -24,41 +26,81 @@ _OF_UNITS: Final = ("missing", "drawn")  # said of linked tables as a whole
 _FIRST: Final = (
     *("mechanism", "cost", "protected", "persons", "missing", "drawn", "unit", "given", "bought", "condition", "note"),
 )
+_TO_BE_SEEN: Final = ("given", "bought", "note")
 _LAST: Final = ("error", "more_errors", "gain", "effort", "memory")
 
 
-def plan_document(plan: Plan) -> Document:
-    """Return all that a plan says, but for its tables."""
-    return Document(tuple(_facts(plan)))
+Block = tuple[Part, ...]
+
+
+def describe_plan(plan: Plan | LinkedPlan) -> Document:
+    """Return what a plan says."""
+    if isinstance(plan, LinkedPlan):
+        heading, *lines = plan.table()
+        errors = ", ".join(f"{name} {error or say('plan.not_known')}" for name, *_, error in lines)
+        table = Table("", heading, tuple(lines), numbers=(1, 3, 5))
+        return Document(
+            (Fact("headline", "", say("plan.errors", errors=errors)), *_with_warnings(_linked_facts(plan))),
+            "LinkedPlan",
+            short=("headline", "warning", "cost", "protected", "effort"),
+            sections=(
+                Section("parts", "", (table,)),
+                *(Section("whole", name, _whole(part)) for name, part in plan.parts.items()),
+            ),
+            hint=say("plan.linked_hint"),
+        )
+    first = plan.accuracy[0]
+    figure = "" if first.value is None else f": {first.figure}"
+    counts = [line for line in plan.lines if line.question != MisfitRows.kind]
+    noise = [line.noise.sd for line in counts if line.noise is not None]
+    more = labelled(
+        settings=changed_settings(plan.mechanism, plan.settings),
+        noise=say("plan.noise", low=min(noise), high=max(noise)) if noise else "",
+    )
+    said = (Fact("headline", "", upper_first(first.kind) + figure), Fact("said", "", sentence(first.text)))
+    budget = Section("cost", say("plan.budget"), (cost_summary(plan.lines, plan.total),))
+    return Document(
+        (*said, *_with_warnings(_facts(plan)), *more),
+        "Plan",
+        short=("headline", "said", "warning", "cost", "protected", "mechanism", "settings", "noise", "effort"),
+        sections=(budget, Section("whole", say("plan.whole"), _whole(plan))),
+        hint=say("plan.hint"),
+    )
+
+
+def _with_warnings(facts: Iterable[Fact]) -> tuple[Fact, ...]:
+    """Return facts, and what of them is to be seen before all others."""
+    found = tuple(facts)
+    return (*found, *(Fact("warning", "", fact.text) for fact in found if fact.key in _TO_BE_SEEN))
 
 
 def plan_text(plan: Plan | LinkedPlan) -> str:
     """Return a plan as plain text: of linked tables the whole first, then part by part."""
     if isinstance(plan, Plan):
-        return "\n".join(_lines(plan)) + "\n"
-    lines = [
-        *Document(tuple(_linked_facts(plan))).lines("cost", "protected", "published", "note"),
-        "",
-        aligned(plan.table()),
-        "",
-        _effort(plan.effort, sum(part.expected_rows for part in plan.parts.values())).line,
-    ]
-    for name, part in plan.parts.items():
-        lines += ["", "", f"{name}:", "", *_lines(part, without=_OF_UNITS)]
-    return "\n".join(lines) + "\n"
+        return f"{_text(_blocks(plan))}\n"
+    found, (heading, *lines) = Document(tuple(_linked_facts(plan))), plan.table()
+    facts = Facts(found.all("cost", "protected", "published", "note"))
+    whole = _text([(facts,), (Table("", heading, tuple(lines)),), (Facts(found.all("effort")),)])
+    parts = (f"\n\n\n{name}:\n\n{_text(_blocks(part, _OF_UNITS))}" for name, part in plan.parts.items())
+    return f"{whole}{''.join(parts)}\n"
 
 
-def _lines(plan: Plan, *, without: Sequence[str] = ()) -> list[str]:
-    """Return a plan of one table as lines of text."""
-    found = plan_document(plan)
-    return [
-        *found.lines(*(key for key in _FIRST if key not in without)),
-        "",
-        *cost_table(plan.lines),
-        "",
-        *_max_rows(plan.max_rows_effects, plan.max_rows),
-        *found.lines(*_LAST),
-    ]
+def _text(blocks: Iterable[Block]) -> str:
+    """Return blocks as text, an empty line between them."""
+    return "\n\n".join("\n".join(line for part in block for line in lines_of(part)) for block in blocks)
+
+
+def _whole(plan: Plan) -> Block:
+    """Return all that is said of one table."""
+    return tuple(part for block in _blocks(plan) for part in block)
+
+
+def _blocks(plan: Plan, without: Sequence[str] = ()) -> list[Block]:
+    """Return the same, block by block."""
+    found = Document(tuple(_facts(plan)))
+    first = Facts(found.all(*(key for key in _FIRST if key not in without)))
+    more_rows = _max_rows(plan.max_rows_effects, plan.max_rows)
+    return [(first,), cost_table(plan.lines), *([more_rows] if more_rows else []), (Facts(found.all(*_LAST)),)]
 
 
 def _facts(plan: Plan) -> Iterator[Fact]:
@@ -90,6 +132,14 @@ def _linked_facts(plan: LinkedPlan) -> Iterator[Fact]:
     yield Fact("protected", say("label.protected"), plan.linked.protected)
     yield from (Fact("published", "", said) for said in published(plan.linked))
     yield from (Fact("note", "", f"{upper_first(note.text)}.") for note in plan.notes)
+    yield _effort(plan.effort, sum(part.expected_rows for part in plan.parts.values()))
+
+
+def changed_settings(mechanism: str, settings: Mapping[str, object]) -> str:
+    """Return the settings of a mechanism that are not as by default."""
+    usual = settings_of(registration_named(mechanism).kind())
+    own = {name: value for name, value in settings.items() if (name, value) not in usual.items()}
+    return ", ".join(f"{name}={shortened(value)}" for name, value in own.items())
 
 
 def error_facts(statements: Sequence[Statement]) -> Iterator[Fact]:
@@ -131,13 +181,12 @@ def _megabytes(size: int) -> str:
     return f"{max(1, round(size / 10**6))} MB"
 
 
-def _max_rows(effects: Sequence[MaxRowsEffect], own: int) -> list[str]:
+def _max_rows(effects: Sequence[MaxRowsEffect], own: int) -> Block:
     """Show what another ``maxRows`` would change, and say what it loses on the other side."""
     if not effects:
-        return []
+        return ()
     kind = effects[0].kind
-    lines = [("maxRows", "tables", "noise (sd)", "relative", kind, "relative")]
-    lines += [
+    lines = tuple(
         (
             say("plan.own", rows=each.max_rows) if each.max_rows == own else str(each.max_rows),
             str(each.tables),
@@ -147,26 +196,27 @@ def _max_rows(effects: Sequence[MaxRowsEffect], own: int) -> list[str]:
             f"{each.error_times:.2f}",
         )
         for each in effects
-    ]
+    )
+    table = Table("", ("maxRows", "tables", "noise (sd)", "relative", kind, "relative"), lines, numbers=(1, 2, 3, 4, 5))
     here = say("plan.here", kind=upper_first(kind), what=effects[0].what)
-    return [say("plan.max_rows"), aligned(lines), here, say("plan.fewer"), ""]
+    return (Text(say("plan.max_rows")), table, Text(here), Text(say("plan.fewer")))
 
 
 # -- What each question costs, as a table: equal lines once, and the first ones where many differ.
 
 
-def cost_table(lines: Sequence[CostLine]) -> list[str]:
-    """Return the cost lines as an aligned table: equal ones once, and the first ones where many differ."""
+def cost_table(lines: Sequence[CostLine]) -> Block:
+    """Return the cost lines as a table: equal ones once, and the first ones where many differ."""
     times = Counter(_cells(line, _what(line)) for line in lines)
     if len(times) > _SHOWN:
         times = Counter(
             _cells(line, say("plan.line.one_column") if len(line.columns) == 1 else _what(line)) for line in lines
         )
     shown = _first(times)
-    rows = [("question", "columns", "level", "noise", "sd (records)", "cost")]
-    rows += [_times(cells, times[cells]) for cells in shown]
+    rows = tuple(_times(cells, times[cells]) for cells in shown)
+    heading = ("question", "columns", "level", "noise", "sd (records)", "cost")
     left = len(times) - len(shown)
-    return [aligned(rows), *[say("rules.more", count=left)] * (left > 0)]
+    return (Table("", heading, rows, numbers=(4,)), *[Text(say("rules.more", count=left))] * (left > 0))
 
 
 _Cells = tuple[str, str, str, str, str, str]

@@ -153,7 +153,7 @@ def _dictionaries(texts: Sequence[str]) -> dict[str, Path]:
 
 def _summary(found: "LearnedDomain", table: "Table", output: Path, account: Sequence[str]) -> list[str]:
     """Return what was learned and what it cost, what was not found, and what comes next."""
-    from lapwing.present.certificates import certificate_document  # noqa: PLC0415
+    from lapwing.present.certificates import describe_certificate  # noqa: PLC0415
     from lapwing.release.marked import NOTICE  # noqa: PLC0415
 
     fields = [found.schema.field(name) for name in found.names]
@@ -163,7 +163,7 @@ def _summary(found: "LearnedDomain", table: "Table", output: Path, account: Sequ
         "",
         aligned([("field", "type", "values", "provenance"), *lines]),
         "",
-        *certificate_document(found.certificate).lines("cost"),
+        *describe_certificate(found.certificate).lines("cost"),
         *(note.text for note in found.notes),
         f"Next: {_next(found, ' '.join(words_of(table)), output, account)}",
     ]
@@ -199,10 +199,10 @@ def _next(found: "LearnedDomain", data: str, output: Path, account: Sequence[str
 
 def _tell(found: "LearnedDomain", targets: Sequence[Path], say: Say) -> None:
     """Say what is promised, and where the files are."""
-    from lapwing.present.certificates import WHOLE, certificate_document  # noqa: PLC0415
+    from lapwing.present.certificates import WHOLE, describe_certificate  # noqa: PLC0415
 
     known = tuple(each for each in found.certificate.warnings if each not in found.notes)
-    for fact in certificate_document(replace(found.certificate, warnings=known)).all(*WHOLE):
+    for fact in describe_certificate(replace(found.certificate, warnings=known)).all(*WHOLE):
         if fact.key != "cost":
             say(_UNRECORDED if found.certificate.ledger is None and fact.key == "recorded" else fact.line)
     for what, path in zip(("schema", "certificate"), targets, strict=False):

@@ -8,13 +8,13 @@ from typing import Any, cast, overload
 from lapwing.api.running import tables_by_name
 from lapwing.errors import ParameterError
 from lapwing.extras.evaluate.bought import BoughtEvaluation, read_bought_settings, run_evaluation
-from lapwing.extras.evaluate.cards.cards import CARDS
-from lapwing.extras.evaluate.cards.private import bought_card, evaluation_card, linked_evaluation_card
+from lapwing.extras.evaluate.described import describe_evaluation
 from lapwing.extras.evaluate.internal.evaluation import Evaluation, compare_with_real
 from lapwing.extras.evaluate.internal.linked import LinkedEvaluation, compare_linked, compared_schema
 from lapwing.extras.evaluate.released.report import release_sections
 from lapwing.kernel.budget.budget import Number, read_request
 from lapwing.kernel.room.begun import repeated
+from lapwing.present.cards import DESCRIBED
 from lapwing.present.document import Section
 from lapwing.release.loading import load
 from lapwing.release.marked import Releasable
@@ -309,4 +309,4 @@ def _released(model: object, schema: Schema) -> tuple[Section, ...]:
     )
 
 
-CARDS.update({BoughtEvaluation: bought_card, Evaluation: evaluation_card, LinkedEvaluation: linked_evaluation_card})
+DESCRIBED.update(dict.fromkeys((BoughtEvaluation, Evaluation, LinkedEvaluation), describe_evaluation))

@@ -8,7 +8,9 @@ from typing import Final
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
-from starlette.routing import Mount, Router
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Mount, Route, Router
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -16,6 +18,7 @@ from lapwing.errors import LapwingError
 from lapwing.extras.studio.guard import Guard
 from lapwing.extras.studio.pages import Studio, refused
 from lapwing.extras.studio.rooms import table
+from lapwing.present.html import style_of
 
 _ASSETS: Final = Path(__file__).resolve().parent / "assets"
 
@@ -46,13 +49,23 @@ async def _elsewhere(scope: Scope, receive: Receive, send: Send) -> None:
     await (await run_in_threadpool(rooms))(scope, receive, send)
 
 
+def _core(_: Request) -> Response:
+    """Return the style sheet of all pages."""
+    return Response(style_of("core.css"), media_type="text/css")
+
+
 def make_app(studio: Studio, port: int, *, is_own: Callable[[object], bool] = lambda _: True) -> ASGIApp:
     """Return the application that serves a studio on a port of this machine.
 
     is_own: tells by the address of its other end whether a connection is of the user of this process.
     """
     app = Starlette(
-        routes=[*table.ROUTES, Mount("/assets", StaticFiles(directory=_ASSETS)), Mount("/", _elsewhere)],
+        routes=[
+            *table.ROUTES,
+            Route("/assets/core.css", _core),
+            Mount("/assets", StaticFiles(directory=_ASSETS)),
+            Mount("/", _elsewhere),
+        ],
         exception_handlers={HTTPException: refused, LapwingError: refused, OSError: refused},
     )
     app.state.studio = studio

@@ -16,6 +16,8 @@ from lapwing.errors import LapwingError
 from lapwing.extras.studio.guard import Keys
 from lapwing.extras.studio.jobs import Job, read_job
 from lapwing.extras.studio.works import Works
+from lapwing.present.document import Fact, Facts
+from lapwing.present.html import facts_html, parts_html
 
 _HERE: Final = Path(__file__).resolve().parent
 ROOMS: Final = ("schema", "check", "plan", "budget", "release", "look", "hand-over")
@@ -38,15 +40,22 @@ def texts(file: str = "en.toml") -> Mapping[str, Any]:
     return tomllib.loads((_HERE / "texts" / file).read_text(encoding="utf-8"))
 
 
+def labelled_facts(room: str, said: Mapping[str, str]) -> Facts:
+    """Return what a room says, each under its label, that of which there is something to say."""
+    return Facts(tuple(Fact(key, texts()[room][key], text) for key, text in said.items() if text))
+
+
 @cache
 def _templates() -> Environment:
-    return Environment(
+    made = Environment(
         loader=FileSystemLoader(_HERE / "templates"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    made.globals.update(facts=facts_html, parts=parts_html)
+    return made
 
 
 def studio_of(request: Request) -> Studio:

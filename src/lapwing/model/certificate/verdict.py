@@ -76,11 +76,11 @@ class Verdict:
     @property
     def said(self) -> str:
         """The verdict in one line, without the word for it."""
-        said = [f"{WAYS[each.ways]} {each.word} ({self._figures(each)})" for each in self.grades]
+        said = [f"{WAYS[each.ways]} {each.word} ({self.figures(each)})" for each in self.grades]
         learnt = f"; {self.learnt:,} of {self.pairs:,} pairs learnt" if self.pairs else ""
         return f"{', '.join(said)}{learnt}.{f' {self.better}.' * bool(self.better)}"
 
-    def _figures(self, grade: Grade) -> str:
+    def figures(self, grade: Grade) -> str:
         """Return what a grade rests on; of relations of which none was looked at, nothing is known."""
         if grade.ways > 1 and not self.learnt and grade.word == WORDS[-1]:
             return "none was counted"

@@ -8,8 +8,8 @@ from lapwing.extras.evaluate.released.report import release_sections
 from lapwing.extras.evaluate.report.page import render
 from lapwing.extras.evaluate.report.promise import promise_section
 from lapwing.model.linked_files import LinkedCertificate
-from lapwing.present.certificates import certificate_document, verdict_facts
-from lapwing.present.document import Page, Section, Table, Text, of_table, sentence
+from lapwing.present.certificates import verdict_facts
+from lapwing.present.document import Facts, Page, Section, Table, Text, of_table, warnings_of
 from lapwing.present.promises import amount_text
 from lapwing.release.marked import Releasable
 from lapwing.release.release import Release
@@ -60,9 +60,8 @@ def _short(paid: LinkedCertificate) -> Section:
         "In short",
         (
             Text("How good the rows are:", points=verdicts),
-            *(Text(sentence(each.text), is_warning=True) for each in paid.uncovered),
+            *warnings_of(paid.uncovered),
             Text(words),
-            Text(certificate_document(paid).lines("cost")[0]),
             costs,
             Text("Rows keep:", points=paid.kept),
             Text("Rows do not keep:", points=paid.not_kept),
@@ -72,7 +71,5 @@ def _short(paid: LinkedCertificate) -> Section:
 
 def _verdict(paid: LinkedCertificate, table: str) -> Section:
     """Return how good the rows of one table are, and what to know of them."""
-    headline, *rest = [fact.line for fact in verdict_facts(paid.parts[table].verdict)]
-    warnings = (Text(sentence(each.text), is_warning=True) for each in paid.warnings_of(table))
-    parts = (Text(headline, is_headline=True), *(Text(each) for each in rest), *warnings)
-    return Section("short", "in short", parts)
+    verdict = Facts(tuple(verdict_facts(paid.parts[table].verdict)), is_headline=True)
+    return Section("short", "in short", (verdict, *warnings_of(paid.warnings_of(table))))

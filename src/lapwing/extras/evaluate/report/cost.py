@@ -2,32 +2,25 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from fractions import Fraction
 from typing import Final
 
-from lapwing.extras.evaluate.report.charts import bars, budget_bar, shown
+from lapwing.extras.evaluate.report.charts import bars, budget_bar
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.plain import at_least
-from lapwing.kernel.questions.registered import KINDS
 from lapwing.model.accuracy import Accuracy, MarginalAccuracy, Statement
 from lapwing.model.certificate.certificate import Certificate
-from lapwing.model.certificate.cost_lines import CHOSEN, CostLine
+from lapwing.model.certificate.cost_lines import CostLine
+from lapwing.present.costs import amount_spent, by_purpose, cost_summary, purpose_of, sign_of
 from lapwing.present.document import Chart, Part, Section, Table, Text, crossed, sentence
 
 _MOST_LINES: Final = 300
 _MOST_BARS: Final = 30  # kinds of table
 _NAMED: Final = 3  # tables of a kind that are named
-_WAYS: Final = {
-    0: "the number of rows",
-    1: "tables of one column",
-    2: "tables of two columns",
-    3: "tables of three columns",
-}
 
 
 def cost_section(certificate: Certificate) -> Section:
     """Return the section about where the budget went: a bar in parts, the figures, and every line for experts."""
-    sign = _sign(certificate.total)
+    sign = sign_of(certificate.total)
     if not certificate.lines:
         return Section("cost", "What it cost", (Text("Nothing was asked about private rows."),))
     words = (
@@ -48,17 +41,9 @@ def cost_section(certificate: Certificate) -> Section:
     )
 
 
-def _sign(budget: Budget) -> str:
-    return "ε" if budget.notion == "pure" else "ρ"
-
-
-def _spent(lines: Sequence[CostLine]) -> float:
-    return float(sum((line.cost.amount for line in lines), Fraction(0)))
-
-
 def budget_chart(lines: Sequence[CostLine], budget: Budget) -> Chart:
     """Return what the lines of a certificate or plan cost, by purpose."""
-    sign, spent = _sign(budget), {name: _spent(own) for name, own in _grouped(lines).items()}
+    sign, spent = sign_of(budget), {name: amount_spent(own) for name, own in by_purpose(lines).items()}
     total, largest = float(budget.amount), max(spent, key=spent.__getitem__)
     meaning = f"Of {sign} = {total:.4g}, {100 * spent[largest] / total:.0f} % goes into {largest}." if total else ""
     return budget_bar(list(spent.items()), title="Where the budget goes", meaning=meaning, unit=sign)
@@ -69,7 +54,7 @@ def noise_chart(lines: Sequence[CostLine]) -> Chart:
     kinds: dict[tuple[str, int | None, float], list[CostLine]] = {}
     for line in lines:
         if line.noise is not None:
-            kinds.setdefault((_purpose(line), line.level, line.noise.sd), []).append(line)
+            kinds.setdefault((purpose_of(line), line.level, line.noise.sd), []).append(line)
     widest = sorted(kinds, key=lambda kind: -kind[2])[:_MOST_BARS]
     labels = []
     for kind in widest:
@@ -85,46 +70,6 @@ def noise_chart(lines: Sequence[CostLine]) -> Chart:
         meaning=f"One standard deviation; 95 % of such noise is smaller than two.{more}",
         unit="rows",
     )
-
-
-def _purpose(line: CostLine) -> str:
-    """Say in plain words what a line paid for."""
-    if line.question == CHOSEN:
-        return "tables chosen on the way"
-    purpose = KINDS[line.question].purpose if line.question in KINDS else ""
-    return purpose or _WAYS.get(len(line.columns), f"tables of {len(line.columns)} columns")
-
-
-def _grouped(lines: Sequence[CostLine]) -> dict[str, list[CostLine]]:
-    """Return the lines by what they paid for, in the order in which that came up."""
-    groups: dict[str, list[CostLine]] = {}
-    for line in lines:
-        groups.setdefault(_purpose(line), []).append(line)
-    return groups
-
-
-def cost_summary(costs: Sequence[CostLine], budget: Budget) -> Table:
-    """Return one line for each purpose."""
-    total, lines = float(budget.amount), []
-    for name, own in _grouped(costs).items():
-        cost = _spent(own)
-        share = cost / total if total else 0.0
-        lines.append((name, f"{len(own):,}", f"{cost:.4g}", shown(share, is_share=True), _noise(own)))
-    heading = ("spent on", "answers", _sign(budget), "share", "noise on a count (standard deviation)")
-    return Table("The budget, by purpose", heading, tuple(lines), numbers=(1, 2, 3))
-
-
-def _noise(lines: Sequence[CostLine]) -> str:
-    """Return from where to where the noise of some lines goes."""
-    if any(line.question == "TableDistances" for line in lines):
-        return "in the intervals"
-    deviations = [line.noise.sd for line in lines if line.noise is not None]
-    if not deviations:
-        return "none: protected by a random choice"
-    low, high = min(deviations), max(deviations)
-    if f"{low:.3g}" == f"{high:.3g}":
-        return f"{low:.3g}"
-    return f"{low:.3g} to {high:.3g}"
 
 
 def _every_line(lines: Sequence[CostLine], sign: str) -> tuple[Text | Table, ...]:

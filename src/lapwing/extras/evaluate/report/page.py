@@ -7,24 +7,22 @@ name could not run even if it were not escaped. The bytes depend on the page and
 import itertools
 import json
 import re
-from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any, Final, Literal
+from urllib.parse import quote
 
 from lapwing.errors import LapwingError
-from lapwing.present.document import Chart, Page, Part
+from lapwing.present.document import Chart, Page
+from lapwing.present.html import Html, element, section_html, table_html, whole_page
+from lapwing.present.messages import say
 from lapwing.release.marked import Internal, Releasable
 from lapwing.schema.scalars import visible
 from lapwing.version import install_command
 
-# -- Tables as aligned text.
-
-
-# -- What a report is made of: sections of text, tables and charts, without a word about how they look.
-
-
 NOTICE: Final = "internal - do not publish"  # on every screen and every printed page of an internal report
 Kind = Literal["releasable", "internal"]
 
+_MARKS: Final = 12  # on a printed page
 _WIDTH: Final = 440  # of a chart in pixels: two stand side by side on paper, one on a phone
 CONFIG: Final = {
     "aria": False,  # the element around a chart says what it shows
@@ -85,61 +83,69 @@ def render(page: Releasable[Page] | Internal[Page]) -> str:
     (True, True)
     """
     kind: Kind = "internal" if isinstance(page, Internal) else "releasable"
-    environment = _environment()
-    return str(
-        environment.get_template("page.html").render(
-            page=page.value,
-            lead=page.value.lead,
-            kind=kind,
-            notice=NOTICE,
-            sections=_arranged(page.value),
-            style=_safe(environment.get_template("page.css").render(kind=kind, notice=NOTICE)),
-        )
+    whole, numbers = page.value, itertools.count(1)
+    marks = [element("span", NOTICE)] * _MARKS
+    noticed = [
+        element("div", *marks, class_="watermark", aria_hidden="true"),
+        element("p", element("strong", NOTICE), class_="banner", role="note"),
+    ]
+    links = (element("li", element("a", each.title, href=f"#{each.key}", dir="auto")) for each in whole.sections)
+    contents = element("details", element("summary", say("report.contents")), element("ol", *links), open="open")
+    title = (
+        element("p", say(f"report.{kind}"), class_="kind"),
+        element("h1", whole.title, dir="auto"),
+        element("p", whole.lead or say(f"report.{kind}_lead"), class_="lead"),
     )
+    sections = (section_html(each, lambda chart: _figure(chart, next(numbers))) for each in whole.sections)
+    return whole_page(
+        f"{whole.title} - {NOTICE}" if kind == "internal" else whole.title,
+        _style(kind),
+        element("a", say("report.skip"), class_="skip", href="#content"),
+        *(noticed if kind == "internal" else []),
+        element("header", element("div", *title, class_="inner"), class_="top"),
+        element(
+            "div",
+            element("nav", contents, class_="contents", aria_label=say("report.contents")),
+            element("main", *sections, id="content", tabindex="-1"),
+            class_="frame",
+        ),
+        kind=kind,
+    )
+
+
+def _style(kind: Kind) -> str:
+    """Return the style sheet of reports; on paper an internal one says so in its margins."""
+    style = Path(__file__).with_name("page.css").read_text(encoding="utf-8")
+    said = f'{{ content: "{NOTICE}"; font: bold 10pt sans-serif; color: #a3122a; }}'
+    margins = f"@page {{ @top-center {said} @bottom-center {said} }}\n" if kind == "internal" else ""
+    return style.replace("NOTICE", quote(NOTICE)) + margins
 
 
 def check_installed() -> None:
     """Refuse to begin what ends in a report where the extra ``evaluate`` is not installed."""
     try:
         import altair  # noqa: F401, PLC0415
-        import jinja2  # noqa: F401, PLC0415
         import vl_convert  # noqa: F401, PLC0415
     except ImportError as error:
         raise LapwingError(_missing(error.name), code="LW701") from None
 
 
-def _arranged(page: Page) -> list[dict[str, Any]]:
-    """Return the sections with charts numbered and neighbouring charts put together."""
-    numbers = itertools.count(1)
-    return [
-        {
-            "key": section.key,
-            "title": section.title,
-            "parts": list(_runs(section.parts, numbers)),
-            "folded": list(_runs(section.folded, numbers)),
-        }
-        for section in page.sections
-    ]
-
-
-def _runs(parts: Sequence[Part], numbers: "itertools.count[int]") -> Iterator[dict[str, Any]]:
-    """Return parts with their kind; charts that follow each other are one part."""
-    for is_chart, run in itertools.groupby(parts, key=lambda part: isinstance(part, Chart)):
-        if is_chart:
-            yield {"kind": "charts", "charts": [_drawn(each, next(numbers)) for each in run if isinstance(each, Chart)]}
-        else:
-            yield from ({"kind": type(part).__name__.lower(), "part": part} for part in run)
-
-
-def _drawn(chart: Chart, place: int) -> dict[str, Any]:
-    """Return a chart, its place on the page, and its drawing, whose texts Vega escapes."""
+def _figure(chart: Chart, place: int) -> Html:
+    """Return a chart and its drawing, whose texts Vega escapes; the figures behind it are folded away."""
     try:
         import vl_convert  # noqa: PLC0415
     except ImportError:
         raise LapwingError(_missing("vl-convert-python"), code="LW701") from None
     spec = json.dumps(cleaned({**chart.spec, "width": _WIDTH}), allow_nan=False)
-    svg = vl_convert.vegalite_to_svg(spec, config=CONFIG)
-    return {"chart": chart, "place": place, "svg": _safe(_TAG.sub(lambda tag: _NEEDLESS.sub("", tag[0]), svg))}
+    svg = _TAG.sub(lambda tag: _NEEDLESS.sub("", tag[0]), vl_convert.vegalite_to_svg(spec, config=CONFIG))
+    name = element("span", chart.title, class_="name", dir="auto")
+    meaning = element("span", chart.meaning, class_="meaning", dir="auto")
+    drawing = element("div", Html(svg), class_="drawing", role="img", aria_label=f"{chart.title}: {chart.meaning}")
+    behind = element("span", say("report.behind", title=chart.title), class_="unseen")
+    summary = element("summary", say("report.figures"), behind)
+    table = "" if chart.figures is None else element("details", summary, table_html(chart.figures), class_="behind")
+    caption = element("figcaption", name, " ", meaning)
+    return element("figure", caption, drawing, table, class_="chart", id=f"chart-{place}")
 
 
 def cleaned(value: Any) -> Any:  # noqa: ANN401
@@ -149,39 +155,3 @@ def cleaned(value: Any) -> Any:  # noqa: ANN401
     if isinstance(value, dict):
         return {key: cleaned(each) for key, each in value.items()}
     return [cleaned(each) for each in value] if isinstance(value, list | tuple) else value
-
-
-def _environment() -> Any:  # noqa: ANN401
-    """Return jinja2 with everything escaped."""
-    try:
-        import jinja2  # noqa: PLC0415
-    except ImportError:
-        raise LapwingError(_missing("jinja2"), code="LW701") from None
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("lapwing.extras.evaluate.report", "templates"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=lambda value: visible(value) if type(value) is str else value,
-    )
-    environment.filters["coded"] = _coded
-    return environment
-
-
-def _coded(text: str) -> Any:  # noqa: ANN401
-    """Return an escaped text with what stands between backticks set as code."""
-    import markupsafe  # noqa: PLC0415
-
-    parts = [markupsafe.escape(part) for part in visible(text).split("`")]
-    if len(parts) % 2 == 0:  # a backtick by itself is one
-        return markupsafe.escape(visible(text))
-    pieces = [f"<code>{part}</code>" if place % 2 else part for place, part in enumerate(parts)]
-    return _safe("".join(pieces))
-
-
-def _safe(text: str) -> Any:  # noqa: ANN401
-    """Return a text that is escaped already, or is ours."""
-    import markupsafe  # noqa: PLC0415 - jinja2 needs it
-
-    return markupsafe.Markup(text)  # noqa: S704

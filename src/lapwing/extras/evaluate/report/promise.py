@@ -1,6 +1,5 @@
 """What a release promises about privacy, what that stands on, and what its owner declared, without mathematics."""
 
-from collections import Counter
 from typing import Final
 
 from lapwing.kernel.budget.budget import Budget
@@ -8,10 +7,11 @@ from lapwing.kernel.plain import at_least
 from lapwing.model.certificate.attack import most_found, most_right, up
 from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.certificate.promise import unit_field
-from lapwing.present.certificates import Promised, budget_of, certificate_document
-from lapwing.present.document import Part, Section, Table, Text, clipped, counted, crossed, percent, sentence
+from lapwing.present.certificates import SHORT, Promised, assumed_points, budget_of, describe_certificate
+from lapwing.present.document import Facts, Part, Section, Table, Text, clipped, counted, crossed, percent
+from lapwing.present.messages import say
 from lapwing.present.promises import pair_text
-from lapwing.schema.fields import Field
+from lapwing.present.schemas import fields_table
 from lapwing.schema.schemas import Schema
 
 # -- What a privacy budget means, in chances: the most that somebody who guesses can be right.
@@ -53,16 +53,6 @@ def declared_sections(schema: Schema, certificate: Certificate) -> tuple[Section
     return (Section("declared", "What the owner of the table declared", tuple(parts)),)
 
 
-def assumed_rules(certificate: Certificate) -> tuple[str, ...]:
-    """Say which rules are no public knowledge: a sentence, or none."""
-    texts = [clipped(rule.text, _TOLD) for rule in certificate.rules if rule.provenance == "assumed"]
-    if not texts:
-        return ()
-    more = f"; and {len(texts) - _LISTED} more" if len(texts) > _LISTED else ""
-    kind = "A rule is" if len(texts) == 1 else f"{len(texts)} rules are"
-    return (f"{kind} assumed, by the owner's decision, not public knowledge: {'; '.join(texts[:_LISTED])}{more}.",)
-
-
 def _rules(certificate: Certificate) -> list[Part]:
     """Return a sentence and a table: what every row keeps."""
     rules = certificate.rules
@@ -101,13 +91,9 @@ def _public_tables(certificate: Certificate) -> list[Part]:
 
 _ALARMS: Final = (0.001, 0.01, 0.05, 0.1)
 _SEVERAL: Final = (1, 2, 5, 10, 20)
+_FACTS: Final = (*(key for key in SHORT if key not in ("verdict", "not_for")), "missing", "drawn")
 _WEAK: Final = 0.9
 _EMPTY: Final = 0.99
-_ORIGINS: Final = {
-    "public": "public: known without the table",
-    "assumed": "assumed: taken from the table by its owner's decision",
-    "dp": "learned: from noisy answers, with budget",
-}
 
 
 def protected(certificate: Promised) -> tuple[str, str]:
@@ -136,8 +122,8 @@ def promise_section(certificate: Promised) -> Section:
         "that a district is poor) can be learned from the release whether or not one of them took part, and may say "
         "something about each of them."
     )
-    said = certificate_document(certificate).lines("protected", "persons", "missing", "drawn")
-    words = [Text(" ".join(said)), Text(sense)]
+    facts = describe_certificate(certificate).by(*_FACTS)
+    words: list[Part] = [Facts(facts), Text(sense)]
     if right > _WEAK:
         strength = "next to nothing" if right > _EMPTY else "little"
         caution = (
@@ -195,63 +181,9 @@ def _formal(certificate: Promised) -> str:
 
 def assumed_section(schema: Schema, certificate: Certificate) -> Section:
     """Return the section about what the promise takes as given: bounds, categories, and all else taken on trust."""
-    numbers = Counter[str](field.provenance for field in schema.columns)
-    points = [
-        f"Bounds and categories of {numbers[origin]} of {len(schema.columns)} columns are {words}."
-        for origin, words in _ORIGINS.items()
-        if numbers[origin]
-    ]
-    said = certificate_document(certificate)
-    points += said.lines("purchase", "together")
-    points += map(sentence, certificate.assumed)
-    points += assumed_rules(certificate)
-    if certificate.expected_rows is not None:
-        points.append(f"About {certificate.expected_rows:,} rows were expected: a guess that its owner made public.")
-    if certificate.public_rows is not None:
-        points.append(f"The number of rows, {certificate.public_rows:,}, is public under this promise.")
-    if certificate.ledger is None:
-        points.append("The release is recorded in no ledger: what other releases of the same table cost is not known.")
-    else:
-        points.append(
-            f"The release is recorded in a ledger, under {certificate.ledger.dataset}, as "
-            f"{certificate.ledger.release_id}; the ledger adds up all releases of that table."
-        )
     words = (
         "The promise holds if the schema, with its bounds and lists of categories, tells nothing about the table that "
         "is not public. Whoever made the release vouches for that."
     )
-    parts = (Text(words, points=tuple(points)),)
-    return Section("assumed", "What was assumed", parts, folded=(fields_table(schema),))
-
-
-def fields_table(schema: Schema) -> Table:
-    """Return what the schema says about each column."""
-    lines = tuple(
-        (
-            field.name,
-            field.type,
-            values_text(field),
-            "no" if field.required else "yes",
-            ", ".join(map(str, field.special[:8])) + (", ..." if len(field.special) > 8 else "") or "-",
-            _ORIGINS.get(field.provenance, field.provenance).partition(":")[0],
-        )
-        for field in schema.columns
-    )
-    heading = ("column", "type", "values", "may be missing", "special values", "known how")
-    return Table("The schema: all of it is taken as public", heading, lines)
-
-
-def values_text(field: Field) -> str:
-    """Return the values that a schema allows in a column."""
-    if field.type == "boolean" and field.categories is None:
-        return "false, true"
-    if field.categories is not None:
-        listed = ", ".join(map(str, field.categories[:6]))
-        more = ", ..." if len(field.categories) > 6 else ""
-        prefixes = "; texts that are not listed count as their listed prefix" if field.folds else ""
-        rest = "" if field.unlisted is None else f"; all other texts count as {field.unlisted}"
-        return f"{len(field.categories):,} categories: {listed}{more}{prefixes}{rest}"
-    if field.minimum is None and field.maximum is None:
-        return "not yet said"
-    step = "" if field.resolution is None else f", by {field.resolution}"
-    return f"{field.minimum} to {field.maximum}{step}"
+    parts = (Text(words, points=tuple(assumed_points(schema, certificate))),)
+    return Section("assumed", say("release.assumed"), parts, folded=(fields_table(schema),))

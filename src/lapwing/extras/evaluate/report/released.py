@@ -10,12 +10,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from lapwing.extras.evaluate.report.cost import accuracy_section, cost_section
-from lapwing.extras.evaluate.report.promise import (
-    assumed_section,
-    declared_sections,
-    promise_section,
-    protected,
-)
+from lapwing.extras.evaluate.report.promise import assumed_section, declared_sections, promise_section, protected
 from lapwing.extras.evaluate.report.released_columns import ReleasedColumn, ReleasedMap, column_parts
 from lapwing.extras.evaluate.report.released_pairs import ReleasedPairs, counted_pairs, pairs_section
 from lapwing.kernel.questions.questions import Answer
@@ -26,7 +21,7 @@ from lapwing.model.certificate.cost_lines import counted_lines
 from lapwing.model.certificate.promise import uncovered_warnings, unit_field
 from lapwing.model.model import ReleasedModel
 from lapwing.present.certificates import budget_of, source_of_rows, verdict_facts
-from lapwing.present.document import Fact, Facts, Part, Section, Table, Text, sentence
+from lapwing.present.document import Fact, Facts, Part, Section, Table, Text, warnings_of
 from lapwing.schema.schemas import Schema
 
 _COUNTS: Final = ("MarginalCounts", "TreeCounts", "SparseCounts")
@@ -69,12 +64,11 @@ def _short(schema: Schema, model: ReleasedModel, certificate: Certificate, accur
     what, question = protected(certificate)
     right = up(most_right(certificate.total, certificate.delta))
     uncovered = uncovered_warnings(schema.columns)
+    rows = certificate.released_rows
     but = "; says nothing of lists and bounds that were taken from the table" if uncovered else ""
     facts = [
-        Fact(
-            "rows", "rows that the model stands for", f"{certificate.released_rows:,}", note=source_of_rows(certificate)
-        ),
-        Fact("columns", "columns", f"{len(schema.columns):,}", note=f"released by {certificate.mechanism}"),
+        Fact("row_count", "rows that the model stands for", f"{rows:,}", note=source_of_rows(certificate)),
+        Fact("column_count", "columns", f"{len(schema.columns):,}", note=f"released by {certificate.mechanism}"),
         Fact("privacy", "privacy budget", budget_of(certificate), note=f"on {counted_lines(certificate.lines)}"),
         Fact("right", f"the most that guessing {question} can be right", right, note=f"50 % is tossing a coin{but}"),
     ]
@@ -104,12 +98,9 @@ def _short(schema: Schema, model: ReleasedModel, certificate: Certificate, accur
         "Not made for: statements about single people, rare combinations, or decisions that hang on small differences.",
         "Before a figure counts, look up below how far it may be off.",
     )
-    headline, *rest = [fact.line for fact in verdict_facts(certificate.verdict)]
-    parts: list[Part] = [Text(headline, is_headline=True), *(Text(each) for each in rest)]
-    parts += [Facts(tuple(facts)), Text(words, points=points)]
-    parts += [
-        Text(sentence(warning.text), is_warning=True) for warning in dict.fromkeys((*uncovered, *certificate.warnings))
-    ]
+    verdict = Facts(tuple(verdict_facts(certificate.verdict)), is_headline=True)
+    parts: list[Part] = [verdict, Facts(tuple(facts), are_figures=True), Text(words, points=points)]
+    parts += warnings_of((*uncovered, *certificate.warnings))
     if model.rows == 0:
         parts.append(Text("The released number of rows is 0: there is nothing to draw from.", is_warning=True))
     return Section("short", "In short", tuple(parts))

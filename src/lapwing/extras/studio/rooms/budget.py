@@ -11,7 +11,7 @@ from starlette.routing import Route
 from lapwing.errors import LapwingError, ParameterError
 from lapwing.extras.studio.asked import asked_for, ledger_of, left_after, policies_of, refusal_of, settings_of
 from lapwing.extras.studio.jobs import Job, releases
-from lapwing.extras.studio.pages import form_of, go, job_of, page, studio_of, texts
+from lapwing.extras.studio.pages import form_of, go, job_of, labelled_facts, page, studio_of, texts
 from lapwing.extras.studio.rooms.described import to_buy
 from lapwing.extras.studio.rooms.table import files_of
 from lapwing.kernel.budget.accounts import Balance
@@ -167,15 +167,19 @@ def _account(job: Job) -> dict[str, Any] | None:
     book = Ledger.open(place)
     balance = book.balance(job.choices.dataset or None)
     own = _own_releases(job)
-    return {
-        "balance": balance,
+    said = {
         "limit": balance.describe(balance.limit),
         "spent": balance.describe(balance.spent),
         "left": balance.describe(balance.left),
-        "percent": 100 if not balance.limit else round(float(100 * balance.spent / balance.limit)),
-        "has_selections": balance.selection_delta > 0,
-        "entries": [_line(each, balance, own) for each in book.history(balance.dataset)],
+        "selections": f"δ {float(balance.selection_left):.3g}" if balance.selection_delta > 0 else "",
         "protects": protected(cast("Any", balance.relation), balance.privacy_unit),
+        "file": place.name,
+    }
+    return {
+        "balance": balance,
+        "facts": labelled_facts("budget", said),
+        "percent": 100 if not balance.limit else round(float(100 * balance.spent / balance.limit)),
+        "entries": [_line(each, balance, own) for each in book.history(balance.dataset)],
     }
 
 

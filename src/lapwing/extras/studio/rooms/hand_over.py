@@ -27,7 +27,7 @@ from lapwing.extras.studio.rooms.opened import opened
 from lapwing.extras.studio.rooms.table import files_of
 from lapwing.model.certificate.issued import Beside
 from lapwing.model.linked_files import certificate_in
-from lapwing.present.certificates import Promised, detailed_text, short_lines
+from lapwing.present.certificates import Promised, detailed_facts, short_facts
 from lapwing.rows.out.outputs import write_output
 
 _AT: Final = "/job/{job}/hand-over/{number:int}"
@@ -67,8 +67,8 @@ def hand_over(
         has_report=files.report.is_file(),
         transcript=files.file("transcript").name if files.file("transcript").is_file() else "",
         faults=faults,
-        lines=told(files.certificate, lambda: short_lines(paid)),
-        details=told(files.certificate, lambda: detailed_text(paid)),
+        short=told(files.certificate, lambda: short_facts(paid)),
+        details=told(files.certificate, lambda: detailed_facts(paid)),
         about=typed or about_in(files.file("croissant")),
         keys=keys_in(studio_of(request).folder),
     )

@@ -9,7 +9,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from lapwing.extras.evaluate.internal.evaluation import Evaluation
-from lapwing.extras.evaluate.metrics.glance import Glance, glance
+from lapwing.extras.evaluate.metrics.glance import glance
 from lapwing.extras.evaluate.metrics.metric import SYNTHETIC
 from lapwing.extras.evaluate.metrics.standing import glance_table
 from lapwing.extras.evaluate.report.page import check_installed
@@ -20,9 +20,10 @@ from lapwing.extras.studio.rooms.asking import routes, shown_report
 from lapwing.extras.studio.rooms.handed import Files, files_in
 from lapwing.extras.studio.rooms.opened import Subject, opened
 from lapwing.extras.studio.works import Work
+from lapwing.model.accuracy import Accuracy
 from lapwing.model.certificate.certificate import Certificate
-from lapwing.model.certificate.verdict import WORDS, Verdict
-from lapwing.present.document import crossed, percent
+from lapwing.model.certificate.verdict import Verdict
+from lapwing.present.document import Table, crossed, percent, warnings_of
 
 _AT: Final = "/job/{job}/look/{number:int}"
 _WORST: Final = 8
@@ -77,22 +78,28 @@ def seen(subject: Subject) -> dict[str, Any]:
         "columns": len(made.schema.columns),
         "price": _price(made.certificate),
         "proved": proved,
-        "uncertain": [
-            (crossed(each.columns), f"{each.cells:,}", f"{each.largest_error:,.0f}")
-            for each in sorted(accuracy.marginals, key=lambda each: -each.largest_error)[:_UNCERTAIN]
-        ],
-        "warnings": [each.text for each in made.certificate.warnings],
+        "uncertain": _uncertain(accuracy),
+        "warnings": warnings_of(made.certificate.warnings),
     }
+
+
+def _uncertain(accuracy: Accuracy) -> tuple[Table, ...]:
+    """Return the tables whose counts may be off most, as a table; none where nothing was counted."""
+    words = texts()["look"]
+    lines = tuple(
+        (crossed(each.columns), f"{each.cells:,}", f"{each.largest_error:,.0f}")
+        for each in sorted(accuracy.marginals, key=lambda each: -each.largest_error)[:_UNCERTAIN]
+    )
+    heading = (words["columns_of"], words["cells"], words["within"])
+    return (Table(words["uncertain"], heading, lines, numbers=(1, 2)),) if lines else ()
 
 
 def _graded(verdict: Verdict | None) -> dict[str, Any]:
     """Return the grades, each with what it rests on, and what they mean for use."""
-    told, grades = texts()["look"], [] if verdict is None else verdict.grades
-    lines = []
-    for each in grades:
-        is_known = each.ways == 1 or each.word != WORDS[-1] or (verdict is not None and verdict.learnt)
-        text = told["error"].format(error=percent(each.error), fresh=percent(each.fresh))
-        lines.append((told["ways"][str(each.ways)], each.word, text if is_known else told["uncounted"]))
+    if verdict is None:
+        return {}
+    told, grades = texts()["look"], verdict.grades
+    lines = [(told["ways"][str(each.ways)], each.word, verdict.figures(each)) for each in grades]
     means = [told[key][each.word] for key, each in zip(("means", "means_pairs"), grades, strict=False)]
     return {"grades": lines, "means": " ".join(means)}
 
@@ -189,17 +196,17 @@ def _found(work: Work) -> tuple[Evaluation, str, str] | None:
 
 def _figures(found: Evaluation) -> dict[str, Any]:
     """Return what is shown of a comparison: internal."""
-    glanced: Glance = glance(found.findings)
-    heads, *lines = glance_table(glanced.standings)
-    tables = found.findings.tables[SYNTHETIC]
+    glanced, words = glance(found.findings), texts()["look"]
+    heading, *lines = glance_table(glanced.standings)
+    worst = {
+        each.ways: tuple((crossed(columns), percent(distance)) for columns, distance in each.worst(_WORST))
+        for each in found.findings.tables[SYNTHETIC][:2]
+    }
+    of = (words["columns_of"], words["differ"])
     return {
         "seen": glanced,
-        "heads": heads,
-        "lines": lines,
-        "worst": [
-            (each.ways, [(crossed(columns), percent(distance)) for columns, distance in each.worst(_WORST)])
-            for each in tables[:2]
-        ],
+        "measures": Table(words["measures_note"], heading, tuple(lines), numbers=tuple(range(1, len(heading) - 1))),
+        "worst": [(ways, Table(words["worst_note"], of, each, numbers=(1,))) for ways, each in worst.items() if each],
     }
 
 

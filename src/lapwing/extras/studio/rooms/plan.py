@@ -23,7 +23,7 @@ from lapwing.model.certificate.attack import FALSE_ALARMS, most_found, up
 from lapwing.model.certificate.cost_lines import counted_lines
 from lapwing.model.certificate.notices import Notice
 from lapwing.model.certificate.promise import together, unit_field
-from lapwing.present.document import sentence
+from lapwing.present.document import Table, sentence
 from lapwing.present.plans import cost_table, error_facts
 from lapwing.present.promises import purchase_facts
 from lapwing.release.plans import Plan
@@ -126,7 +126,7 @@ def _found(job: Job, choices: Choices) -> dict[str, Any]:
         "asked": made.asked,
         "together": _together(made.settings),
         "grades": expected.grades,
-        "columns": expected.columns,
+        "columns": _columns(expected),
         "statements": [fact.line for fact in error_facts(found.accuracy)],
         "seconds": _time(found.effort.seconds),
         "memory": round(found.effort.memory_bytes / 10**6),
@@ -134,7 +134,7 @@ def _found(job: Job, choices: Choices) -> dict[str, Any]:
         "counted": counted_lines(found.lines),
         **_noise(expected, rows),
         **_attack(found),
-        "costs": "\n".join(cost_table(found.lines)),
+        "costs": cost_table(found.lines),
     }
 
 
@@ -144,6 +144,15 @@ def _together(settings: Settings) -> str:
     bought = settings.schema.purchases
     whole = together(request.budget, settings.selection_delta, request.delta, terms, bought)
     return "" if whole is None else tuple(purchase_facts(bought, terms, whole))[-1].line
+
+
+def _columns(expected: Foreseen) -> Table | None:
+    """Return what noise does to each column, as a table; none where no column is counted."""
+    words = texts()["plan"]
+    known = expected.columns
+    lines = tuple((each.name, str(each.cells), f"{each.sd:.3g}", f"{100 * each.share:.2g}") for each in known)
+    heading = (words["column"], words["cells"], words["sd"], words["points"])
+    return Table(words["columns_caption"], heading, lines, numbers=(1, 2, 3)) if lines else None
 
 
 def _noise(expected: Foreseen, rows: int) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from lapwing.extras.studio.rooms.opened import Subject, opened
 from lapwing.extras.studio.rooms.table import files_of, models_of, slug_of
 from lapwing.model.certificate.issued import Issued
 from lapwing.model.linked_files import certificate_in
-from lapwing.present.certificates import detailed_text, short_lines
+from lapwing.present.certificates import detailed_facts, short_facts
 
 _AT: Final = "/model/{model}"
 _CERTIFICATE: Final = ".certificate.json"
@@ -54,8 +54,8 @@ def received(request: Request, *, checks: list[dict[str, Any]] | None = None) ->
         beside=[each.name for each, _ in _beside(file)],
         checks=checks,
         keys=files_of(file.parent, *_KEYS),
-        lines=told(file, lambda: short_lines(paid)),
-        details=told(file, lambda: detailed_text(paid)),
+        short=told(file, lambda: short_facts(paid)),
+        details=told(file, lambda: detailed_facts(paid)),
         **seen(subject),
     )
 

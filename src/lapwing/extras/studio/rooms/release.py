@@ -26,16 +26,18 @@ from lapwing.extras.studio.asked import (
     with_choices,
 )
 from lapwing.extras.studio.jobs import Job, next_release, releases
-from lapwing.extras.studio.pages import form_of, go, job_of, page, studio_of, texts
+from lapwing.extras.studio.pages import form_of, go, job_of, labelled_facts, page, studio_of, texts
 from lapwing.extras.studio.unfinished import TRANSCRIPT, Unfinished, alone, cleared, unfinished
 from lapwing.extras.studio.works import EndedError, Work
 from lapwing.kernel.room.begun import finished_by
 from lapwing.model.certificate.promise import uncovered_warnings
 from lapwing.model.linked_files import certificate_in
-from lapwing.present.certificates import certificate_document, own_warnings, price_of
+from lapwing.present.certificates import own_warnings, short_facts
+from lapwing.present.document import Facts, warnings_of
 from lapwing.present.promises import protected_facts
 from lapwing.release.files import Targets, read_targets, write_files
 from lapwing.release.release import Release
+from lapwing.release.runs.settings import Settings
 from lapwing.release.runs.watching import Progress, StoppedError
 from lapwing.rows.out.outputs import whole_files
 from lapwing.rows.out.staging import PREFIX, SUFFIX
@@ -85,15 +87,27 @@ def _next(job: Job) -> dict[str, Any]:
     return {
         "refusal": refusal_of(settings, job),
         "asked": asked_for(settings),
-        "mechanism": settings.mechanism.name,
-        "uncovered": [each.text for each in uncovered_warnings(settings.schema.columns)],
-        "protects": [fact.text for fact in protected_facts(settings.relation, settings.schema.unit_label)],
+        "facts": _facts_of(settings, job),
+        "uncovered": warnings_of(uncovered_warnings(settings.schema.columns)),
         "number": next_release(job).name,
         "stamp": stamp_of(settings, job),
-        "files": [each.name for each in _targets(job, next_release(job)).in_order],
         "rows": rows,
         "is_recorded": ledger_of(job) is not None,
     }
+
+
+def _facts_of(settings: Settings, job: Job) -> Facts:
+    """Return what the next release would do, each under its label."""
+    account = ", ".join(filter(None, (job.choices.ledger, job.choices.dataset)))
+    said = {
+        "table": job.title,
+        "spends": asked_for(settings),
+        "mechanism": settings.mechanism.name,
+        "protects": " ".join(each.text for each in protected_facts(settings.relation, settings.schema.unit_label)),
+        "ledger": texts()["release"]["no_ledger"] if ledger_of(job) is None else account,
+        "files": ", ".join(each.name for each in _targets(job, next_release(job)).in_order),
+    }
+    return labelled_facts("release", said)
 
 
 def _done(job: Job) -> dict[str, Any] | None:
@@ -102,16 +116,8 @@ def _done(job: Job) -> dict[str, Any] | None:
     if not found:
         return None
     paid, _ = certificate_in(next(found[0].glob("*.certificate.json")))
-    told = certificate_document(paid)
-    return {
-        "place": found[0],
-        "count": len(found),
-        "made": told.text("release"),
-        "price": price_of(paid),
-        "recorded": told.text("recorded_alone"),
-        "verdict": " ".join((*told.texts("verdict"), *told.lines("not_for"))),
-        "warnings": [each.text for each in own_warnings(paid)],
-    }
+    warnings = warnings_of(own_warnings(paid))
+    return {"place": found[0], "count": len(found), "facts": short_facts(paid), "warnings": warnings}
 
 
 def watched(request: Request) -> Response:

@@ -1,0 +1,52 @@
+"""The card of an object: its document, as a notebook shows it."""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from lapwing.anonymous.table import AnonymousTable
+from lapwing.model.accuracy import Accuracy, CountAccuracy, TableAccuracy
+from lapwing.model.certificate.certificate import Certificate
+from lapwing.model.linked_files import LinkedCertificate
+from lapwing.present.accuracies import describe_accuracy
+from lapwing.present.certificates import describe_certificate
+from lapwing.present.document import Document, Fact, counted
+from lapwing.present.html import card_html
+from lapwing.present.messages import labelled, say
+from lapwing.present.plans import describe_plan
+from lapwing.present.releases import describe_release
+from lapwing.present.schemas import describe_schema
+from lapwing.release.linked.release import LinkedRelease
+from lapwing.release.plans import LinkedPlan, Plan
+from lapwing.release.release import Release
+from lapwing.schema.linked.database import LinkedSchema
+from lapwing.schema.schemas import Schema
+
+
+def describe_anonymous(found: AnonymousTable) -> Document:
+    """Return what an anonymous table says, without its rows."""
+    settings, groups = found.settings, counted(found.groups, "group")
+    facts = labelled(
+        rows=say("anonymous.rows", rows=len(found.data), groups=groups, size=settings.min_group_size),
+        group_of=found.unit,
+        information_loss=say("anonymous.information_loss", loss=found.information_loss),
+        covariance_loss=say("anonymous.covariance_loss", loss=found.covariance_loss),
+        made_by=say("anonymous.made_by", partition=settings.partition, output=settings.output, seed=found.seed),
+    )
+    notice = Fact("notice", "", found.notice)
+    return Document((notice, *facts), "AnonymousTable", tone="weak", hint=say("anonymous.hint"))
+
+
+DESCRIBED: Final[dict[type, Callable[[Any], Document]]] = {
+    AnonymousTable: describe_anonymous,
+    **dict.fromkeys((Accuracy, CountAccuracy, TableAccuracy), describe_accuracy),
+    **dict.fromkeys((Certificate, LinkedCertificate), describe_certificate),
+    **dict.fromkeys((Plan, LinkedPlan), describe_plan),
+    **dict.fromkeys((Release, LinkedRelease), describe_release),
+    **dict.fromkeys((Schema, LinkedSchema), describe_schema),
+}
+"""What describes each class; those above the core add themselves."""
+
+
+def card(found: object) -> str:
+    """Return an object as a card."""
+    return card_html(DESCRIBED[type(found)](found))
