@@ -6,7 +6,7 @@ import pytest
 from helpers.cases import spread
 from helpers.findings import schema_of
 from lapwing.extras.evaluate.metrics.bars import MOST_BARS, choose_bars
-from lapwing.extras.evaluate.metrics.overlays import overlay_columns
+from lapwing.extras.evaluate.metrics.overlays import GRID, LISTED, coordinate_pairs, overlay_columns
 
 AGE = {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 120, "required": True}}
 MONEY = {"name": "money", "type": "integer", "constraints": {"minimum": 0, "maximum": 1_000_000}}
@@ -98,6 +98,25 @@ def test_a_single_value_that_dwarfs_the_rest_is_told_apart():
     assert found.real.max() < 0.02
 
 
+def test_a_single_value_that_synthetic_rows_miss_is_drawn():
+    codes = np.concatenate((np.zeros(900, dtype=np.int64), np.arange(100) * 50 + 1000))
+
+    found = overlay(MONEY, codes, np.arange(100))
+
+    assert found.frequent == ()
+    assert found.real.max() >= 0.9
+
+
+def test_skewed_numbers_lie_in_bars_that_widen_away_from_zero():
+    rng = np.random.default_rng(3)
+
+    found = overlay(MONEY, np.exp(rng.normal(6, 2, 5000)).astype(np.int64).clip(0, 10**6))
+
+    assert found.scale == "log"
+    assert np.count_nonzero(found.real > 0.02) > 10
+    assert "1000-1999" in found.labels or "1000-1499" in found.labels
+
+
 @pytest.mark.parametrize(
     ("kind", "low", "high"),
     [
@@ -116,3 +135,60 @@ def test_bars_of_dates_are_equally_long_and_begin_as_they_are_called(kind, low, 
     for label, start in zip(found.labels, found.starts, strict=True):
         assert label.replace("T", " ").startswith(start)
         assert len(start) == (10 if kind == "date" else 16)
+
+
+def test_categories_stand_by_real_share_with_the_rest_in_one_bar():
+    field = {"name": "x", "type": "string", "categories": [f"c{i}" for i in range(LISTED + 5)]}
+    codes = np.repeat(np.arange(LISTED + 5), np.arange(1, LISTED + 6))
+
+    found = overlay(field, codes, [0, 0, LISTED + 4, LISTED + 5])
+
+    assert found.labels[0] == f"c{LISTED + 4}"
+    assert found.labels[-1] == "5 others"
+    assert (found.others, found.is_ordered) == (5, False)
+    assert found.real[-1] == pytest.approx(15 / len(codes), abs=ROUNDED)
+    assert (found.synthetic[-1], found.missing) == (0.5, (0.0, 0.25))
+
+
+@pytest.mark.parametrize(
+    ("names", "pairs"),
+    [
+        (("lat", "lon"), (("lon", "lat"),)),
+        (("Latitude", "Longitude"), (("Longitude", "Latitude"),)),
+        (("pickup_lat", "pickup_lng", "dropoff_lat"), (("pickup_lng", "pickup_lat"),)),
+        (("homeLong", "homeLat", "z"), (("homeLong", "homeLat"),)),
+        (("x", "y", "z"), (("x", "y"),)),
+        (("easting", "northing"), (("easting", "northing"),)),
+        (("length", "width"), (("length", "width"),)),  # the only two measured numbers
+        (("length", "width", "height"), ()),
+        (("lat", "place"), (("lat", "place"),)),
+        (("lat",), ()),
+    ],
+)
+def test_coordinates_are_known_by_their_names(names, pairs):
+    assert coordinate_pairs(schema_of(*({**measured(), "name": name} for name in names))) == pairs
+
+
+def test_a_map_shows_the_city_and_not_the_bounds_of_the_schema():
+    rng = np.random.default_rng(4)
+    schema = schema_of(*({**measured(low=-180, high=180), "name": name} for name in ("lon", "lat")))
+    city = {name: (2**31 + rng.normal(0, 2**20, 4000)).astype(np.int64) for name in ("lon", "lat")}
+    other = {name: np.append(city[name][:999], [0]) for name in city}
+
+    found = overlay_columns(city, other, schema).maps[0]
+
+    assert (found.x, found.y, found.real.shape) == ("lon", "lat", (GRID, GRID))
+    assert found.x_edges[-1] - found.x_edges[0] < 1
+    assert found.real.sum() + found.outside[0] == pytest.approx(1, abs=ROUNDED)
+    assert 0 < found.outside[0] <= 0.04
+    assert found.synthetic.sum() + found.outside[1] == pytest.approx(1, abs=ROUNDED)
+
+
+def test_the_columns_of_a_map_go_to_the_right_and_its_rows_up():
+    schema = schema_of(*(measured("integer", 0, 9) | {"name": name} for name in ("x", "y")))
+    rows = {"x": np.array([2, 5, 5]), "y": np.array([1, 1, 4])}
+
+    found = overlay_columns(rows, rows, schema).maps[0]
+
+    assert (found.x_edges.tolist(), found.y_edges.tolist()) == ([2, 3, 4, 5, 6], [1, 2, 3, 4, 5])
+    assert found.real[0, 0] == found.real[0, 3] == found.real[3, 3] == pytest.approx(1 / 3, abs=ROUNDED)
