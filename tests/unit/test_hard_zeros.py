@@ -14,10 +14,14 @@ from helpers.log_linear_twins import (
     state_counts,
     states_of,
 )
+from lapwing.engine import hard_zeros
 from lapwing.engine.hard_zeros import HardZeros, alive_cells, hard_factor
-from lapwing.engine.particles import swept
-from lapwing.engine.tables import DEAD
+from lapwing.engine.particles import independent, swept
+from lapwing.engine.tables import DEAD, Axis
 
+SKIPPED = (60, 41, 7, 5)
+"""Groups of an age, an income and a state, which children (ages below 9) have in their last and first group alone, and
+of a column that no rule names."""
 SIZES = (4, 5, 3)
 STATES = int(np.prod(SIZES))
 
@@ -47,6 +51,24 @@ def is_dead(axes, zeros):
     return np.array(found)
 
 
+def skipped(children):
+    """Return columns in which children have given masses, and the rules that they follow from each other."""
+    rng, axes = np.random.default_rng(1), []
+    for size, own, share in zip(SKIPPED, (range(9), [40], [0], [1]), children, strict=True):
+        base, is_own = rng.uniform(1, 2, size), np.isin(np.arange(size), list(own))
+        base *= np.where(is_own, share / base[is_own].sum(), (1 - share) / base[~is_own].sum())
+        axes.append(Axis(base, (np.arange(size),)))
+    is_child = [np.arange(60) < 9, np.arange(41) == 40, np.arange(7) == 0]
+    rules = [
+        hard_factor(((one, 0), (two, 0)), is_child[one][:, None] == is_child[two]) for one, two in ((0, 1), (0, 2))
+    ]
+    return axes, HardZeros(tuple(axes), tuple(rules), ((0, 1, 2),))
+
+
+def masses_of(axes):
+    return [axis.base for axis in axes]
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_sweeps_with_hard_zeros_keep_the_exact_law_and_never_reach_a_dead_cell(seed) -> None:
     rng, axes, factors, zeros = setting(seed)
@@ -74,3 +96,17 @@ def test_cells_are_alive_exactly_where_each_rule_leaves_some_finest_cell(seed) -
 
         wanted = marginal_by_hand(axes, ~is_dead(axes, single), table) > 0
         np.testing.assert_array_equal(np.ones(wanted.size, dtype=bool) if found is None else found, wanted)
+
+
+def test_columns_that_others_hold_come_before_those_that_are_free(monkeypatch) -> None:
+    monkeypatch.setattr(hard_zeros, "MOST_STARTS", 2)
+    axes, zeros = skipped((0.15, 0.15, 0.15, 0.5))
+    # Children have one of five things, adults any: single draws give these their shares later.
+    free = hard_factor(((0, 0), (3, 0)), (np.arange(60)[:, None] >= 9) | (np.arange(5) == 1))
+    both = HardZeros(tuple(axes), (*zeros.factors, free), ((3, 0, 2, 1),))
+    rng = np.random.default_rng(0)
+
+    found = both.starts(independent(axes, 10_000, rng), masses_of(axes), rng)
+
+    assert not both.broken(found).any()
+    assert abs((found[0] < 9).mean() - 0.15) <= 1e-4  # .08 where what is free comes first

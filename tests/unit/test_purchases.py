@@ -13,10 +13,10 @@ import lapwing as lw
 from helpers.cases import spread
 from lapwing.errors import SchemaError
 from lapwing.kernel.budget.budget import Budget
-from lapwing.kernel.budget.conversions import epsilon_for
+from lapwing.kernel.budget.conversions import epsilon_for, rho_for
 from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.certificate.notices import Notice
-from lapwing.model.certificate.promise import together
+from lapwing.model.certificate.promise import pairs_apart, pairs_at, together
 from lapwing.present.promises import together_text
 from lapwing.schema.purchases import Purchase
 from lapwing.schema.schemas import Schema
@@ -136,6 +136,16 @@ HOSTILE = {
 }
 
 
+def test_of_many_purchases_the_first_are_told_and_all_are_added_up():
+    schema = bought(*(replace(PURE, release=str(each)) for each in range(20)))
+
+    written = lw.synthesize(TABLE, schema, epsilon=1).certificate
+
+    assert written.text().count("were bought before for") == 8
+    assert "There are 12 earlier purchases more." in written.text()
+    assert written.together.total.epsilon == 1 + Fraction(20, 3)
+
+
 @spread(
     ("notion", ["pure", "zcdp"]), ("asked", [{"epsilon": 1}, {"epsilon": 1, "delta": 1e-6}]), ("case", list(HOSTILE))
 )
@@ -159,12 +169,63 @@ def test_whatever_purchases_a_schema_may_hold_a_release_of_it_can_be_certified(c
         assert written.text().encode()
 
 
+def test_sums_are_exact_where_they_are_short_and_never_too_small_where_they_are_long():
+    odd = Fraction(10**20 + 1, 3 * 10**20)
+    tiny = Fraction(1, 7 * 10**30)
+
+    found = together(Budget.pure(1), Fraction(0), None, TERMS, [replace(PURE, amount=odd, delta=tiny)] * 5)
+
+    assert 0 < found.total.epsilon - (1 + 5 * odd) < Fraction(1, 10**16)
+    assert 1 < found.delta / (5 * tiny) < 1 + Fraction(1, 10**15)
+    assert found.total.epsilon.denominator <= 10**18
+
+
+def test_deltas_that_sum_to_1_are_told_to_promise_nothing():
+    many = [replace(ZCDP, delta=Fraction(9, 10))] * 2
+
+    whole = together(Budget.zcdp(1), Fraction(0), Fraction(1, 10**6), TERMS, many)
+
+    assert (
+        together_text(whole) == "rho 1.02, but the deltas sum to 1 or more, so that all of it together has no promise"
+    )
+    assert whole.epsilons == ()
+
+
 def test_more_than_1000_purchases_are_refused():
     with pytest.raises(SchemaError, match="at most 1000"):
         Schema.from_dict({"fields": [FLAG], "purchases": [PURE.to_dict()] * 1001})
 
 
 DP = {"fields": [FLAG | {"name": name, "provenance": "dp"} for name in ("flag", "other")]}
+
+
+def test_plain_addition_is_told_where_it_is_the_better_bound():
+    half = Fraction(1, 2 * 10**6)
+    rho = rho_for(Fraction(1), half)
+    lists = replace(ZCDP, amount=rho, delta=half)
+
+    whole = together(Budget.pure(1), Fraction(0), None, TERMS, [lists])
+
+    assert whole.epsilons[0] == (2 * half, 1 + epsilon_for(rho, half))
+    assert 1.999 < whole.epsilons[0][1] <= 2
+    assert whole.plain == tuple(delta for delta, _ in whole.epsilons)
+    assert together_text(whole) == "rho 0.523: epsilon 2 at delta 1e-06 by plain addition"
+    assert {pair["by"] for pair in whole.to_dict()["epsilons"]} == {"addition"}
+
+
+def test_a_sum_in_rho_that_cannot_be_converted_is_told_by_plain_addition():
+    whole = together(Budget.zcdp(1), Fraction(0), None, TERMS, [replace(PURE, amount=Fraction(10**9))])
+
+    assert [eps for _, eps in whole.epsilons] == [
+        10**9 + epsilon_for(Fraction(1), delta) for delta, _ in whole.epsilons
+    ]
+
+
+def test_pairs_of_hardly_another_delta_are_not_shown():
+    pairs = pairs_at(Fraction(1, 100), Fraction(1, 200), Fraction(1, 100))
+
+    assert len(pairs) == 4
+    assert pairs_apart(pairs) == pairs[:1]
 
 
 @pytest.mark.parametrize("is_release", [True, False], ids=["release", "evaluation"])
@@ -178,3 +239,8 @@ def test_a_field_that_is_said_to_be_bought_and_that_no_purchase_names_is_warned_
         written = lw.evaluate(table, table.clone(), schema, epsilon=1).certificate
 
     assert Notice("untold", {"fields": ("other",)}) in written.warnings
+
+
+def test_pairs_below_delta_1_are_told_only():
+    assert pairs_at(Fraction(1), Fraction(999_999_999_999, 10**12)) == ()
+    assert len(pairs_at(Fraction(1), Fraction(1, 2))) == 3
