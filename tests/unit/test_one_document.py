@@ -50,11 +50,13 @@ def said(page: str) -> dict[str, set[str]]:
 
 def pages_of(release, folder: Path) -> dict[str, str]:
     release.to_html(folder / "report.html")
-    return {
+    pages = {
         "card": release._repr_html_(),
         "report": (folder / "report.html").read_text(encoding="utf-8"),
         "paper": signing_page(release.certificate, Beside(Path("c.json"), 1, "ef" * 32)),
     }
+    assert not [name for name, page in pages.items() if "<script" in page]  # which names of columns would like to be
+    return pages
 
 
 @pytest.fixture(scope="module")
