@@ -11,6 +11,7 @@ import lapwing as lw
 from helpers.pdf_text import pages_text
 from lapwing.extras.office.paper.page import signing_page
 from lapwing.model.certificate.issued import Beside, Issued
+from lapwing.model.certificate.notices import Notice
 
 LONG = {
     "letters": "W" * 9_000,
@@ -36,7 +37,7 @@ def longest(certificate, text):
     issued = replace(certificate.issued, table=text, prepared_by=text, approved_by=text, files=files)
     return replace(
         certificate,
-        warnings=tuple(f"{number} {text[:3_000]}" for number in range(9)),
+        warnings=tuple(Notice("forbidden", {"why": f"{number} {text[:3_000]}"}) for number in range(9)),
         assumed_fields=tuple(f"{number}{text[:300]}" for number in range(90)),
         issued=issued,
     )
