@@ -5,7 +5,8 @@ import pytest
 from helpers.foreign_files import FOREIGN, SAMPLE
 from lapwing.errors import SchemaError
 from lapwing.extras.connect.metadata.reading import read_foreign
-from lapwing.extras.connect.metadata.sdv import read_sdv
+from lapwing.extras.connect.metadata.sdv import is_sdv, read_sdv
+from lapwing.schema.schemas import Schema
 
 
 def single(**columns):
@@ -104,6 +105,25 @@ def test_ranges_of_a_second_version_are_bounds_and_steps():
     assert (nights.minimum, nights.maximum) == (0, None)
 
 
+def test_personal_data_are_identifiers_unless_the_file_says_that_they_are_none():
+    found = read_foreign(FOREIGN / "sdv1-visits.json", table="patients")
+
+    assert [field.name for field in found.schema.fields if field.identifier] == ["patient_id", "ssn"]
+    assert found.schema.field("city").blank == ("categories",)
+    (note,) = read(single(a={"sdtype": "boolean"}, b={"sdtype": "ssn"})).notes
+    assert note.startswith("personal data")
+
+
+def test_keys_that_are_columns_by_themselves_are_identifiers_and_composite_ones_are_not():
+    columns = {"a": {"sdtype": "numerical"}, "b": {"sdtype": "boolean"}, "c": {"sdtype": "categorical"}}
+    table = {"columns": columns, "primary_key": ["a", "b"], "alternate_keys": ["c"]}
+
+    found = read({"METADATA_SPEC_VERSION": "V2", "tables": {"t": table}})
+
+    assert [field.identifier for field in found.schema.fields] == [False, False, True]
+    assert 'primary_key of several columns has no counterpart: "a", "b"' in found.notes
+
+
 @pytest.mark.parametrize(
     ("column", "expected"),
     [
@@ -139,3 +159,11 @@ def test_a_list_has_the_type_of_its_values(values, kind, categories):
     field = read(single(x={"sdtype": "categorical", "range_values": values})).schema.field("x")
 
     assert (field.type, field.categories) == (kind, categories)
+
+
+def test_columns_with_sdtypes_are_known_without_a_version():
+    assert is_sdv({"columns": {"a": {"sdtype": "id"}}})
+    assert is_sdv({"tables": {"t": {"columns": {"a": {"sdtype": "id"}}}}})
+    for other in (None, [], {}, {"columns": {"a": {}}}, {"tables": []}, {"tables": {"t": []}}, {"columns": []}):
+        assert not is_sdv(other)
+    assert isinstance(read({"columns": {"a": {"sdtype": "boolean"}}}).schema, Schema)
