@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from lapwing.extras.evaluate.metrics import moments
 from lapwing.extras.evaluate.metrics.moments import coded_rows, compare_moments, coordinates
 from lapwing.schema.schemas import Schema
 
@@ -18,6 +19,11 @@ MANY = {"name": "c", "type": "string", "categories": [f"v{n}" for n in range(100
 
 def vectors(field, codes):
     return coded_rows({"c": np.array(codes)}, Schema.from_dict({"fields": [field]}).columns).tolist()
+
+
+def flags(columns):
+    field = {"type": "boolean", "constraints": {"required": True}}
+    return Schema.from_dict({"fields": [{"name": f"c{place}", **field} for place in range(columns)]})
 
 
 @pytest.mark.parametrize("field", [FLAG, MAYBE, AGE, HEIGHT, SEX, SIDE, ONLY, MANY])
@@ -60,6 +66,18 @@ MIXED = Schema.from_dict(
         ]
     }
 )
+
+
+def test_wide_tables_are_compared_on_some_columns(monkeypatch) -> None:
+    monkeypatch.setattr(moments, "MOST_COORDINATES", 9)
+    monkeypatch.setattr(moments, "MOST_BY_THREES", 4)
+    rows = np.random.default_rng(5).integers(0, 2, (40, 12))
+
+    found = figures(codes(rows), codes(rows[:30]), flags(12))
+
+    assert [found[f"marginal_error_{way}"].columns for way in (1, 2, 3)] == [9, 9, 4]
+    assert found["moment_bound_2"].columns == 9
+    assert found["moment_bound_3"].columns == 4
 
 
 @pytest.mark.parametrize("code", ["first", "last regular", "last"])

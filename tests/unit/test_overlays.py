@@ -117,6 +117,14 @@ def test_skewed_numbers_lie_in_bars_that_widen_away_from_zero():
     assert "1000-1999" in found.labels or "1000-1499" in found.labels
 
 
+def test_few_values_have_a_bar_each_and_empty_ends_are_left_out():
+    found = overlay(measured("integer", 0, 9), [2, 2, 5], [4])
+
+    assert (found.labels, found.scale) == (("2", "3", "4", "5"), "values")
+    assert found.real.tolist() == [2 / 3, 0, 0, 1 / 3]
+    assert found.synthetic.tolist() == [0, 0, 1, 0]
+
+
 @pytest.mark.parametrize(
     ("kind", "low", "high"),
     [

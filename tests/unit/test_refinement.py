@@ -51,3 +51,9 @@ def test_too_many_parts_are_cut_down_in_proportion() -> None:
     parts = wanted_parts(np.array([5.0, 1000.0, 3000.0]), np.array([500] * 3), 10.0, 100)
 
     assert parts.tolist() == [1, 25, 75]
+
+
+def test_a_cell_of_hardly_more_than_two_parts_stays_whole_beside_very_full_ones() -> None:
+    parts = wanted_parts(np.array([25.0, 1e6]), np.array([500, 10**9]), 10.0, 128)
+
+    assert parts.tolist() == [1, 127]
