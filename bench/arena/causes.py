@@ -1,8 +1,8 @@
 """Why Lapwing is behind, where somebody has looked; the page says so where nobody has."""
 
 WEAK = (
-    "the target's strongest pair (SEX x INDP_CAT, .107 from independent) is not counted: its 40 cells would drown in "
-    "the noise of a pair (standard deviation 84, of 6,107 rows), as the budget is spread over some 60 pairs; "
+    "the target's strongest pair (SEX x INDP_CAT, .107 from independent) is not counted: its 40 cells would be hidden "
+    "by the noise of a pair (standard deviation 84, of 6,107 rows), as the budget is spread over some 60 pairs; "
     "`Adaptive(target=)` brings 1 - AUC of trees from .43 to .37 (5 runs each)"
 )
 SPREAD = (
@@ -40,9 +40,9 @@ CAUSES = (
     ("parity_broken", "", PARITY),
     ("auc_", "parity-", PARITY),
     ("auc_", "xor-", "nobody learned the parity, and chance decides"),
-    ("", "parity-3", "its pairs are independent, so that a pair bought is lost to the columns"),
+    ("", "parity-3", "its pairs are independent, so that budget for a pair is lost to the columns"),
     ("auc_", "nist-ma2019", WEAK),
-    ("pearson_", "nist-ma2019", "pure, or at ε = .1, pairs drown in noise, and nobody is far from no relation at all"),
+    ("pearson_", "nist-ma2019", "pure, or at ε = .1, noise hides pairs, and nobody is far from no relation at all"),
     ("auc_", "icu-physionet2012", "chance: AUC of trees was .763 to .788 in twelve runs of four settings"),
     ("auc_", "houston-crime", MANY_VALUES),
     ("pearson_", "houston-crime", OUTLIERS),

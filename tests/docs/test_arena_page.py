@@ -40,7 +40,7 @@ QUOTED = {
     "AIM, all pairs": "mbi-aim2",
     "PrivSyn": "privsyn",
     "MST": "mbi-mst",
-    "every column on its own": "independent",
+    "independent columns (baseline)": "independent",
 }
 
 

@@ -118,7 +118,7 @@ def test_a_bought_evaluation_asks_the_questions_of_its_line():
         run_evaluation(source, settings, terms, recorded_in(kept))
         asked |= {type(answer.question).__name__ for answer in kept.answers}
 
-    assert asked == words(TABLE["[bought evaluation](evaluate.md#figures-that-may-be-published)"][2])
+    assert asked == words(TABLE["[evaluation with budget](evaluate.md#figures-that-may-be-published)"][2])
 
 
 def test_linked_tables_ask_the_questions_of_both_mechanisms_under_the_terms_of_their_line():
@@ -175,7 +175,7 @@ def test_the_short_formula_for_a_drawn_row_is_what_is_charged(columns, degree, m
 
 
 @pytest.mark.parametrize(
-    "word", ["Privacy unit", "Unit of account", "Notion", "Curator, room", "Terms", "Misfit", "Atom", "Assumed"]
+    "word", ["Privacy unit", "Unit of account", "Notion", "Curator, room", "Terms", "Invalid value", "Atom", "Assumed"]
 )
 def test_words_of_our_own_or_of_two_meanings_are_explained(word):
     glossary = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
