@@ -109,6 +109,16 @@ def test_a_model_of_broken_rows_only_takes_a_row_that_keeps_the_rules():
     assert found.moved == 1
 
 
+def test_determinants_about_which_a_model_says_nothing_share_the_values_out():
+    town, county = np.meshgrid(np.arange(8), np.arange(4))
+    codes = {"town": town.reshape(-1), "county": county.reshape(-1)}
+
+    found = fixed_map(("town",), "county", codes, np.ones(32), one_to_one=False)
+
+    # The commonest alone would send all towns to one county.
+    assert np.bincount(found.values).tolist() == [2, 2, 2, 2]
+
+
 def test_columns_that_determine_each_other_are_matched_one_to_one():
     codes = {"name": np.array([0, 0, 1, 1, 2]), "number": np.array([0, 1, 0, 1, 0])}
 

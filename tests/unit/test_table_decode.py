@@ -1,5 +1,9 @@
 """Released codes become values of the schema's types."""
 
+import math
+from decimal import Decimal
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -33,6 +37,29 @@ EXACT = [
 ]
 
 
+def decimals_of(value):
+    """Return the place of the last digit of a float as it is written: 2 of 0.25, -3 of 7000."""
+    return -Decimal(repr(value)).normalize().as_tuple().exponent
+
+
+@pytest.mark.parametrize("ends", [(-1, 1), (0, 300), (-1e6, 1e6), (0, 7e-9), (1e9, 1e9 + 7), (-3e12, 11)])
+def test_real_numbers_have_the_fewest_decimals_that_lie_in_their_cell(ends):
+    lo, hi = ends
+    field = Field(name="x", type="number", minimum=lo, maximum=hi, special=(5e13,))
+    codes = np.random.default_rng(1).integers(1, 2**32 - 1, 300)
+
+    values = values_of(field, codes).to_list()
+
+    cell = Fraction(hi) / 2**32 - Fraction(lo) / 2**32
+    for code, value in zip(codes.tolist(), values, strict=True):
+        start, slack = Fraction(lo) + code * cell, max(cell / 1000, Fraction(math.ulp(max(abs(lo), abs(hi)))))
+        assert start - slack <= Fraction(value) < start + cell + slack
+        coarser = Fraction(10) ** (1 - decimals_of(value))
+        inside = -(-start // coarser) * coarser
+        assert not start + slack <= inside < start + cell - slack
+    assert values_of(field, [2**32, 2**32 + 1]).to_list() == [5e13, None]
+
+
 @pytest.mark.parametrize(("lo", "hi", "special"), EXACT)
 def test_minimum_zero_and_maximum_are_shown_exactly_and_only_where_they_are_regular(lo, hi, special):
     field = Field(name="x", type="number", minimum=lo, maximum=hi, special=special)
@@ -49,6 +76,17 @@ def test_minimum_zero_and_maximum_are_shown_exactly_and_only_where_they_are_regu
     ]
     assert values.tolist() == near_zero
     assert (encode(Numbers(values), field) == codes).all()
+    assert not np.signbit(values[values == 0.0]).any()
+
+
+def test_no_value_is_minus_zero():
+    # The float that ends the cell below zero's lies above zero, so that minus zero is in that cell.
+    field = Field(name="x", type="number", minimum=-3.5, maximum=9.3)
+    zero = encode(Numbers(np.array([0.0])), field).astype(np.int64)[0]
+
+    values = values_of(field, np.repeat(zero + np.arange(-2, 3), 3000)).to_numpy()
+
+    assert (values == 0.0).sum() > 3000
     assert not np.signbit(values[values == 0.0]).any()
 
 
