@@ -10,8 +10,10 @@ import polars as pl
 import pytest
 
 import lapwing as lw
+from lapwing.api.synthesize import resumed
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.kernel.noise.bits import SystemBits
+from lapwing.kernel.room.holds import connect
 from lapwing.mechanisms.registry import MECHANISMS
 from lapwing.release.runs.records import AccountedSink
 from lapwing.schema.schemas import Schema
@@ -159,3 +161,49 @@ def test_another_call_is_refused_the_transcript(task):
 
     assert refused.value.code == "LW611"
     assert book.balance().spent == 3
+
+
+def test_a_schema_mended_by_another_hand_lets_nothing_be_drawn_again(task, monkeypatch):
+    run, book, transcript = task
+    run()
+    schema = json.loads(transcript.read_bytes().splitlines()[0])["settings"].get("schema", {})
+    with transcript.open("a") as file:
+        file.write(json.dumps({"mended": schema}) + "\n")
+    written = transcript.read_bytes()
+
+    monkeypatch.setattr(SystemBits, "words", no_words)
+    with pytest.raises(lw.LapwingError) as refused:
+        run()
+
+    assert refused.value.code != "LW901"
+    assert transcript.read_bytes() == written
+    assert book.balance().spent == 3
+
+
+def test_what_another_process_answers_until_the_transcript_is_held_is_not_drawn_again(task, monkeypatch):
+    run, _, transcript = task
+    first, written = shown(run()), transcript.read_bytes()
+    transcript.write_bytes(written[: written.index(b"\n") + 1])
+
+    def finished(hold):
+        transcript.write_bytes(written)
+        return connect(hold)
+
+    monkeypatch.setattr("lapwing.kernel.room.transcript.connect", finished)
+    monkeypatch.setattr(SystemBits, "words", no_words)
+
+    assert shown(run()) == first
+    assert transcript.read_bytes() == written
+
+
+def test_a_transcript_that_goes_away_while_it_is_held_ends_the_run_before_more_is_drawn(tmp_path, monkeypatch):
+    transcript = tmp_path / "t.jsonl"
+    _released(TABLE, ONE, transcript=transcript)
+    transcript.write_bytes(b"".join(transcript.read_bytes().splitlines(keepends=True)[:2]))
+
+    monkeypatch.setattr(SystemBits, "words", no_words)
+    with pytest.raises(lw.DataError) as refused:
+        resumed(transcript, TABLE, lambda *_: transcript.unlink())
+
+    assert refused.value.code == "LW613"
+    assert not transcript.exists()

@@ -94,7 +94,7 @@ def _begun(part: _Part, run: Run) -> tuple[Sequence[NoisyRows], Callable[[], Rel
         answers.extend(map(_as_recorded, new))
         progress.add(new)
 
-    desk = run.desk(part.source, settings.schema, terms, left_of(settings.request.budget, run.earlier), watch=keep)
+    desk = run.desk(part.source, settings.schema, terms, settings.request.budget, watch=keep)
     if settings.most_misfits < 1:
         desk = Desk(terms, Stopping(desk, settings, run.earlier, way_out_of(run.records.transcript)).ask)
     said = desk.ask(*part.first) if part.first else ()
@@ -166,6 +166,8 @@ def going_on(
         return settings, ()
     earlier: tuple[Answer, ...] = taken.header["earlier"]
     used = settings if taken.header["mended"] is None else mended(settings, read_key(taken.header, "mended", dict))
+    if earlier:
+        refuse_going_on(used, (), earlier)
     if schema is None:
         return used, earlier
     refuse_going_on(used, taken.recorded, earlier)

@@ -281,7 +281,7 @@ def _by_names(policy: Policy, rules: Mapping[str, Any], opened: Entry | None) ->
     """Yield the refusals for want of a name or a ledger."""
     for who in rules.get("needsNames", ()):
         if who not in _NAMED.get():
-            said = f"wants {who}, which `lapwing synthesize`, `resume` and `link` take as {PEOPLE[who]}; give a name"
+            said = f"wants {who}, which `lapwing synthesize` and `resume` take as {PEOPLE[who]}; give a name"
             yield policy.refusal("needsNames", said)
     needs = [key for key in ("needsLedger", *_SUMMED) if rules.get(key)]
     needs += ["datasets"] if policy.datasets else []  # which rules hold, only the ledger knows

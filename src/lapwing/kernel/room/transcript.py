@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from lapwing.atomic import flush_folder
-from lapwing.errors import DataError
+from lapwing.errors import DataError, LapwingError
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.questions.registered import answer_from_dict
 from lapwing.kernel.room.begun import Begun, tell_begun
@@ -182,10 +182,12 @@ def continue_transcript(path: Path) -> tuple[TranscriptFile, dict[str, Any], tup
     try:
         left = _draw_left(_read(path))
         length, lines = _whole_lines(path)
-        if left is None:
+        header, answers = _parse(path, lines)  # what was read before it was held may be older
+        header = at_home(path, header)
+        if left is None and hold_of(path, header) == hold:
             os.truncate(path, length)
-            return transcript, header, _parse(path, lines)[1]
-    except (OSError, DataError):
+            return transcript, header, answers
+    except (OSError, LapwingError):
         left = None
     transcript.close()
     if left is not None:
@@ -296,5 +298,5 @@ def _append(path: Path, text: str, mode: str) -> None:
 
 
 def _owned(path: str, flags: int) -> int:
-    """Open a file that only its owner may read, if it is made here: it may hold half of a release."""
-    return os.open(path, flags, OWNER_ONLY)
+    """Open a file that is there, or make one that only its owner may read: it may hold half of a release."""
+    return os.open(path, flags if flags & os.O_EXCL else flags & ~os.O_CREAT, OWNER_ONLY)

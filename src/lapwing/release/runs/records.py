@@ -36,7 +36,7 @@ from lapwing.kernel.room.transcript import (
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.on_demand import extra
 from lapwing.release.runs.account_terms import everywhere
-from lapwing.release.runs.misfits import ENDED
+from lapwing.release.runs.misfits import ENDED, left_of
 from lapwing.release.runs.settings import SETTINGS, Settings, spending_of
 from lapwing.release.runs.transcripts import is_answered, leave_folder, lost_debit, make_folder, unpaid_transcripts
 from lapwing.release.runs.unaccounted import Spent, remember
@@ -134,12 +134,15 @@ class Run:
         watch: Callable[[Sequence[Answer]], None] = _nobody,
         delta: Fraction = Fraction(0),
     ) -> Desk:
-        """Debit, and return where questions are answered; watch: is shown new answers once they are durable."""
+        """Debit, and return where questions are answered, with what a budget has left after `earlier`.
+
+        watch: is shown new answers once they are durable.
+        """
         return open_room(
             source,
             schema,
             terms,
-            budget,
+            left_of(budget, self.earlier),
             debit=self.debit,
             secret_bits=self.secret_bits,
             sink=Watched(self.sink, watch, self.part),
@@ -344,7 +347,7 @@ class Book:
 
     def fresh(self, settings: PaidSettings) -> Records | None:
         """Return where a new run is recorded once the ledger knows the data set; None if its file is there."""
-        if self.path is not None and os.path.exists(self.path):
+        if self.taken is not None or (self.path is not None and os.path.exists(self.path)):
             return None
         return new_records(self.ledger, self.dataset, self.transcript, settings)
 
@@ -371,7 +374,8 @@ class Book:
         taken = self.taken
         assert taken is not None
         records = self._same(taken, settings, terms)
-        if records is None or not settings.parts.keys() >= set(taken.header["parts"]):
+        is_other = taken.header["mended"] is not None and not isinstance(settings, Settings)
+        if records is None or is_other or not settings.parts.keys() >= set(taken.header["parts"]):
             raise DataError(
                 f"the transcript {taken.path} is of another run: of other tables, settings or ledger; give a new file, "
                 "or repeat the call that it is of",
