@@ -14,6 +14,7 @@ from lapwing.api.synthesize import resumed
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.kernel.noise.bits import SystemBits
 from lapwing.kernel.room.holds import connect
+from lapwing.kernel.room.transcript import TranscriptFile
 from lapwing.mechanisms.registry import MECHANISMS
 from lapwing.release.runs.records import AccountedSink
 from lapwing.schema.schemas import Schema
@@ -207,3 +208,33 @@ def test_a_transcript_that_goes_away_while_it_is_held_ends_the_run_before_more_i
 
     assert refused.value.code == "LW613"
     assert not transcript.exists()
+
+
+@pytest.mark.parametrize(("key", "value"), [("misfit_share", "0"), ("misfit_share", "1"), ("most_misfits", "5")])
+@pytest.mark.parametrize(("data", "schema", "first"), [(TABLE, ONE, None), (HOMES, TWO, "homes")])
+def test_a_header_whose_shares_of_misfits_are_none_is_damaged(data, schema, first, key, value, tmp_path):
+    transcript = tmp_path / "t.jsonl"
+    _released(data, schema, transcript=transcript)
+    header = json.loads(transcript.read_bytes().splitlines()[0])
+    (header["settings"]["parts"][first] if first else header["settings"])[key] = value
+    transcript.write_text(json.dumps(header) + "\n")
+
+    with pytest.raises(lw.DataError) as refused:
+        lw.resume(transcript, data)
+
+    assert refused.value.code == "LW610"
+
+
+def test_a_transcript_of_nothing_paid_is_gone_before_another_process_may_hold_it(tmp_path, monkeypatch):
+    book = Ledger.create_or_open(tmp_path / "budget.db")
+    book.init("data", unit="pure", limit=1, relation="add-remove", privacy_unit="row")
+    transcript, seen = tmp_path / "t.jsonl", []
+    close = TranscriptFile.close
+    monkeypatch.setattr(TranscriptFile, "close", lambda self: (seen.append(transcript.exists()), close(self)))
+
+    with pytest.raises(lw.BudgetError):
+        _released(TABLE, ONE, ledger=tmp_path / "budget.db", transcript=transcript)
+
+    assert seen
+    assert not any(seen)
+    assert [each.name for each in tmp_path.iterdir()] == ["budget.db"]

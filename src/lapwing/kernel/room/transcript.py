@@ -137,9 +137,9 @@ class TranscriptFile:
 
     def discard(self) -> None:
         """Remove the transcript of a release that was refused before any answer."""
+        self._path.unlink(missing_ok=True)  # while it is held: nobody goes on from a file that is about to go
         self.close()
-        for each in (self._path, lock_of(self._hold)):
-            each.unlink(missing_ok=True)
+        lock_of(self._hold).unlink(missing_ok=True)
 
 
 def answer_line(answer: Answer, part: str) -> dict[str, Any]:

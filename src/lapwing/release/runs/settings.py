@@ -86,6 +86,8 @@ class Settings:
         checked_relation(self.relation, self.mechanism)
         if not 0 <= self.seed < 2**128:
             raise ParameterError("the seed of a release must be from 0 to 2**128 - 1", code="LW643")
+        if not 0 <= self.most_misfits <= 1 or not (self.misfit_share is None or 0 < self.misfit_share < 1):
+            raise ParameterError("misfits of a release must be from 0 to 1, their share between these", code="LW643")
 
     @property
     def name(self) -> str:
