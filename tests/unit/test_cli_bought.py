@@ -29,7 +29,7 @@ def test_the_figures_are_printed_and_written_as_releasable(files, tmp_path):
 
     assert said.status == 0
     figures = json.loads((tmp_path / "m.json").read_text())
-    assert said.out.splitlines()[0] == figures["notice"] == "releasable - bought with budget"
+    assert said.out.splitlines()[0] == figures["notice"] == "releasable - differentially private"
     # flag: 50 of 100 against 40 of 40; kind: 100 of 100 against 20 of 40
     assert round(figures["total_variation"][0]["mean"], 3) == 0.5
     assert "1-way     2 of 2  0.5000  0.5000 to 0.5000" in said.out

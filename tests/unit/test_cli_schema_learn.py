@@ -39,7 +39,7 @@ def test_the_schema_is_written_and_what_was_learned_is_printed(files, tmp_path):
     found = Schema.load(tmp_path / "s2.json")
     assert found.fields == lw.Schema.learn(tmp_path / "d.csv", DRAFT, epsilon=10**6, delta="1e-6").fields
     lines = said.out.splitlines()
-    assert lines[0] == "releasable - bought with budget"
+    assert lines[0] == "releasable - differentially private"
     assert re.search(r"^age +integer +20 to 60 +dp$", said.out, re.MULTILINE)
     assert re.search(r"^town +string +3 categories: Bern, Uri, \(other\) +dp$", said.out, re.MULTILINE)
     assert any(line.startswith("Cost: epsilon 1e+06 at delta 1e-06") for line in lines), lines

@@ -108,8 +108,11 @@ def test_every_certificate_of_such_a_schema_tells_what_it_cost(kind, tmp_path):
     assert written.total.epsilon <= 1
     assert written.together.total.rho == written.total.amount**2 / 2 + Fraction(1, 18) + Fraction(1, 100)
     lines = written.text().splitlines()
-    assert "Bounds or categories of age, town were bought before for epsilon 0.3334 (release 8f14e45f)." in lines
-    assert any(line.startswith("Together with what was bought before under the same terms: rho 0.") for line in lines)
+    assert (
+        "Bounds or categories of age, town were learned with budget before, at epsilon 0.3334 (release 8f14e45f)."
+        in lines
+    )
+    assert any(line.startswith("Together with what was learned before under the same terms: rho 0.") for line in lines)
     assert Certificate.from_dict(json.loads(written.to_json())) == written
     assert written.to_dict()["together"]["delta"]["exact"] == "1/10000000"
 
@@ -132,8 +135,8 @@ def test_of_many_purchases_the_first_are_told_and_all_are_added_up():
 
     written = lw.synthesize(TABLE, schema, epsilon=1).certificate
 
-    assert written.text().count("were bought before for") == 8
-    assert "There are 12 earlier purchases more." in written.text()
+    assert written.text().count("were learned with budget before, at") == 8
+    assert "Bounds or categories were learned with budget 12 more times." in written.text()
     assert written.together.total.epsilon == 1 + Fraction(20, 3)
 
 

@@ -75,8 +75,8 @@ def plan(
     Examples
     --------
     >>> schema = {"fields": [{"name": "flag", "type": "boolean", "constraints": {"required": True}}]}
-    >>> plan(schema, expected_rows=1000, epsilon=1, mechanism="Independent")
-    Plan(Independent, ε = 1, 1 noisy table and 1 misfit count, expected error 0.00456 (total variation) at 1000 rows)
+    >>> plan(schema, expected_rows=1000, epsilon=1, mechanism="Independent")  # doctest: +ELLIPSIS
+    Plan(Independent, ε = 1, 1 noisy table and 1 invalid-row count, expected error 0.00456 (total variation) at ...)
     """
     if expected_rows is None:
         raise ParameterError(

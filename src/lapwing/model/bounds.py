@@ -3,7 +3,7 @@
 A table or count stands on the earliest answer of which one noisy table makes up all of it, and inside that answer on
 the noisy table whose sum has the least variance: both are fixed before the noise of that answer is drawn, see
 `lapwing.model.evidence`. A number of rows that no answer makes up is bounded by those of fewer columns; each such set
-of columns gets the same part of the failure probability, whether it was measured or not, so that nothing depends on it.
+of columns gets the same part of the failure probability, so that the split does not depend on which were measured.
 
 Write M for the released counts, T for the true ones, N = T + Z for the noisy ones, m, n and ΣN for their sums. The
 noise enters by three numbers, each of which is passed with a chance of its own: w, its largest absolute value over the

@@ -146,8 +146,8 @@ class LinkedCertificate(Shown):
         with_prior = [table.name for table in others if table.schema.public_tables]
         above = f"what is said of its {linked.key}" if linked.is_events else "the rows that it belongs to"
         alone = (
-            f"Rows of {table.name} are in no declared order: each is drawn from one other that belongs to the "
-            f"same row of {table.parent}, not from all."
+            f"Rows of {table.name} have no declared order: each depends on only one other row of the same "
+            f"row of {table.parent}."
             for table in others
             if table.max_rows > 1 and table.order is None
         )

@@ -1,4 +1,4 @@
-"""The words of a promise: what is protected, what it costs, and what was bought before."""
+"""The words of a promise: what is protected, what it costs, and what was learned before."""
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
@@ -51,7 +51,7 @@ def origin_facts(given: Sequence[str], bought: Sequence[str]) -> Iterator[Fact]:
 def purchase_facts(
     purchases: Sequence[Purchase], terms: tuple[str, str], whole: Together | None, *, most: int = _LISTED
 ) -> Iterator[Fact]:
-    """Yield what was bought before, and what it is together with a release of these terms."""
+    """Yield what was learned before, and what it is together with a release of these terms."""
     for each in purchases[:most]:
         apart = say("purchase.other_terms", relation=each.relation, unit=each.privacy_unit)
         cost = _except_with(amount_text(Budget(cast("Notion", each.notion), each.amount)), each.delta)

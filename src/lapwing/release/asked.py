@@ -22,7 +22,7 @@ _MOST_CELLS: Final = 2**20  # that a condition may divide its columns in
 
 
 def asked_cells(where: Condition, schema: Schema) -> AskedTable:
-    """Return the cells that a condition is true in, all in one: no group is cut by it, and none is of misfits."""
+    """Return the cells that satisfy a condition; it cuts no group, and none holds invalid values."""
     condition = condition_of(where, schema)
     groupings = tuple(_uncut(name, schema.field(name).domain, condition) for name in condition.columns)
     cells = math.prod(grouping.groups for grouping in groupings)

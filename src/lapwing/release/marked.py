@@ -30,4 +30,4 @@ class Releasable(Generic[T]):
     value: T
 
 
-NOTICE: Final = "releasable - bought with budget"
+NOTICE: Final = "releasable - differentially private"

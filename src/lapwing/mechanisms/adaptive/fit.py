@@ -90,7 +90,7 @@ def measured(fit: Fit, table: Cells, answer: NoisyCounts) -> Measured:
 
 
 def gain(fit: Fit, new: Sequence[Measured]) -> float:
-    """Return how far new tables are from the model, typically, over the noise that a fit leaves of them; at least 0.
+    """Return the median signal-to-noise ratio of new tables under the model, at least 0.
 
     Both are roots of sums of squares; a fit leaves about the noise of ``r + c`` cells of a table of r rows and c
     columns.
@@ -181,8 +181,8 @@ def _one_way(fit: Fit, axes: Sequence[Axis]) -> list[Factor]:
 def _trusted(fit: Fit) -> list[Factor]:
     """Return the tables of the prior, each trusted as far as measured tables of its columns agree with it.
 
-    A table gives way in proportion to what it may be wrong by: what the whole prior is, on average, and beside it what
-    it differs from a measured one beyond the noise, each cell of that as one more observation.
+    The ridge of a prior's table is its estimated variance: the prior's average, updated by the excess distance to
+    measured tables of its columns, each cell as one more observation.
     """
     found = []
     for each in fit.prior.factors:
@@ -208,10 +208,10 @@ def _more_wrong(fit: Fit, prior: Factor, other: Measured) -> float:
 
 
 def _pooled(fit: Fit, place: int) -> np.ndarray:
-    """Return the records in each finest group of a column, as it and the margins of all tables with it tell together.
+    """Return the inverse-variance pooled margin of a column: the records in each of its finest groups.
 
-    Each is weighted by the inverse of its noise's variance, level by level, the finest first; what a coarse level says
-    is shared out in proportion to how unsure the groups inside are.
+    Its own counts and the margins of all tables with it are pooled level by level, the finest first; what a coarse
+    level says is shared out in proportion to the variances of the groups inside.
     """
     column = fit.columns[place]
     masses = column.axis.base * (fit.total / column.axis.base.sum())

@@ -149,8 +149,8 @@ def expected_variations(questions: Sequence[MarginalCounts], terms: Terms) -> tu
         for question, size, bound in zip(questions, groups, bounds, strict=True)
     ]
     text = (
-        "in expectation over the noise, the total variation distance between the released law of each single column "
-        f"and the law of the rows without misfits, group by group, is at most this at {rows} rows"
+        "in expectation over the noise, the total variation distance between the released distribution of each "
+        f"single column and that of the rows without invalid values, group by group, is at most this at {rows} rows"
     )
     return Statement(kind="expected error", text=text, value=max(bounds), unit=VARIATION), *each
 

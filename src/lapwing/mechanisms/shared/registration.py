@@ -192,7 +192,7 @@ class Registration(Generic[M]):
 def checked(registration: Registration[M], name: str) -> Registration[M]:
     """Return a registration; refuse a class that lacks what it must have, or has another lower-case name than this."""
     kind = registration.kind
-    # A stub that is inherited from the protocol would check, state and assume nothing, and say nothing of that.
+    # A stub inherited from the protocol would silently check, state and assume nothing.
     own = {each for base in kind.__mro__ if base not in (Mechanism, Registered) for each in vars(base)}
     lacking = [each for each in REQUIRED if each not in own]
     if lacking:

@@ -211,7 +211,7 @@ class Certificate(Shown):
 
     @property
     def together(self) -> Together | None:
-        """What this and earlier purchases under the same terms cost; None where there is none."""
+        """What this release and learning its bounds under the same terms cost; None where none was learned."""
         return together(self.total, self.delta, self.requested.delta, self._terms, self.purchases)
 
     @property

@@ -1,4 +1,4 @@
-"""What the bounds and lists of a schema cost when they were bought, and what that is together with a release."""
+"""What the bounds and lists of a schema cost when they were learned, and what that is together with a release."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -33,7 +33,7 @@ def unit_field(privacy_unit: str) -> str | None:
 
 
 def fields_of_origin(schema: Schema, origin: Literal["assumed", "dp"]) -> tuple[str, ...]:
-    """Return the modelled fields whose domain was taken from the data, or was bought with budget."""
+    """Return the modelled fields whose domain was taken from the data, or was learned with budget."""
     return tuple(column.name for column in schema.columns if column.provenance == origin)
 
 

@@ -134,9 +134,9 @@ def _statement(found: Ruled) -> Statement:
     endless = f", and none of {', '.join(found.endless)} is counted: no two of its values were equal before"
     return Statement(
         kind=MOVED,
-        text=f"of the weight of the model's {found.model.atoms} atoms, each with one value of each column that a rule "
-        "names, drawn from its own law, this share had to change to keep the rules: no share of the rows moved by more "
-        "than that draw did and this" + endless * bool(found.endless),
+        text="share of the weight that had to change to keep the rules, after each of the model's "
+        f"{found.model.atoms} atoms got one drawn value of each column that a rule names: no share of the rows moved "
+        "by more than that draw and this together" + endless * bool(found.endless),
         value=found.moved,
         unit=SHARE,
     )

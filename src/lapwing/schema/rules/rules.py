@@ -65,7 +65,7 @@ class Sum:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Determines:
-    """Rows that agree in some columns agree in another; `values`: the map, where it is public (all else is free)."""
+    """Rows that agree in some columns agree in another; `values`: the public map, for the values that it lists."""
 
     of: tuple[str, ...]
     column: str

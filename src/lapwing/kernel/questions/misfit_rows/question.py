@@ -40,7 +40,7 @@ class MisfitRows(WithoutDelta["NoisyRows"]):
     """
 
     kind: ClassVar[str] = "MisfitRows"
-    called: ClassVar[str] = "misfit count"
+    called: ClassVar[str] = "invalid-row count"
     purpose: ClassVar[str] = "whether rows fit the schema"
 
     columns: tuple[str, ...]

@@ -78,7 +78,7 @@ class CountedTree:
 def distance_text(columns: Sequence[str]) -> str:
     """Name the distance that is bounded."""
     return (
-        f"the 1-Wasserstein distance between the released model and the rows without misfits, over "
+        f"the 1-Wasserstein distance between the released model and the rows without invalid values, over "
         f"{', '.join(columns)}, each column scaled to length 1 and the largest difference counting,"
     )
 

@@ -231,8 +231,8 @@ class Released:
     def _column(self, name: str) -> tuple[float, float]:
         """Return how far rows drawn twice are apart in the groups of a column that were counted, and what noise makes.
 
-        All tables as fine as the compared cells tell together. The tables of a prior that were compared with the real
-        ones have this margin: it is hardly farther off than they were found to be.
+        All tables as fine as the compared cells are pooled. A prior's tables contain this margin, so its error is at
+        most about the distance to the real tables that was measured for them.
         """
         if name not in self._columns:
             cells, parts = self.cells[name], self.parts[name]
