@@ -238,3 +238,18 @@ def test_a_transcript_of_nothing_paid_is_gone_before_another_process_may_hold_it
     assert seen
     assert not any(seen)
     assert [each.name for each in tmp_path.iterdir()] == ["budget.db"]
+
+
+def test_a_run_whose_lock_cannot_be_made_leaves_nothing_that_nobody_can_take_up(task, tmp_path, monkeypatch):
+    run, book, transcript = task
+
+    def gone(hold):
+        raise lw.DataError(f"{hold} cannot be locked", code="LW612")
+
+    monkeypatch.setattr("lapwing.kernel.room.transcript.connect", gone)
+    with pytest.raises(lw.DataError):
+        run()
+
+    assert not transcript.exists()
+    assert [each.name for each in tmp_path.iterdir()] == ["budget.db"]
+    assert book.balance().spent == 0

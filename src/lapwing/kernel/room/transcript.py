@@ -154,8 +154,15 @@ def create_transcript(path: Path, header: Mapping[str, Any]) -> TranscriptFile:
     """
     hold = hold_of(path, header)
     tell_begun(_begun(path, hold, header, is_new=True))
-    _append(path, json.dumps({"format": FORMAT, **header}) + "\n", "xb")
-    return TranscriptFile(path, hold)
+    own = TranscriptFile(path, hold) if "hold" in header else None  # a lock of this release alone: before the file
+    try:
+        _append(path, json.dumps({"format": FORMAT, **header}) + "\n", "xb")
+    except DataError:
+        if own is not None:
+            own.close()
+            lock_of(hold).unlink(missing_ok=True)
+        raise
+    return own or TranscriptFile(path, hold)
 
 
 def continue_transcript(path: Path) -> tuple[TranscriptFile, dict[str, Any], tuple[Answer, ...]]:
