@@ -63,6 +63,15 @@ def test_masses_of_branches_are_never_negative_and_sum_to_the_total(made, total:
     assert masses.sum() == pytest.approx(total, rel=1e-9)
 
 
+@given(staged(sd=0.0))
+def test_branches_without_noise_give_the_truth_back(made) -> None:
+    stages, _, truth = made
+
+    masses = branch_masses(stages, float(truth.sum()))
+
+    assert np.abs(masses - truth).max() <= 1e-6 * max(1.0, float(truth.sum()))
+
+
 @given(staged())
 def test_the_same_counts_give_the_same_masses_and_are_left_as_they_are(made) -> None:
     stages, codes, _ = made
@@ -88,6 +97,14 @@ def test_counts_without_noise_give_the_truth_back(made) -> None:
     assert np.abs(fitted - truth).max() <= 1e-6 * scale
     # Counts without noise are taken to have an sd of 1e-3: a few of these per level.
     assert np.abs(masses - truth).max() <= 0.1 + 1e-6 * scale
+
+
+@given(staged())
+def test_one_more_stage_loses_nothing_of_the_total(made) -> None:
+    stages, codes, _ = made
+
+    for known in range(1, len(stages) + 1):
+        assert settled_masses(stages[:known], codes, 777.0).sum() == pytest.approx(777.0)
 
 
 @given(staged())

@@ -81,6 +81,28 @@ def test_no_other_runs_are_more_even(masses: np.ndarray, groups: int) -> None:
     assert light <= best
 
 
+def test_the_slow_search_knows_an_uneven_cut() -> None:
+    masses = [1.0, 1.0, 1.0, 1.0]
+
+    assert lightest_heaviest(masses, 2, set()) == 2.0
+    assert lightest_heaviest(masses, 2, {0}) == 3.0
+    assert lightest_heaviest(masses, 2, {1}) is None
+
+
+@given(MASSES, st.integers(2, 20))
+def test_equal_cells_give_runs_of_equal_length(masses: np.ndarray, groups: int) -> None:
+    run = even_runs(np.full(masses.size, masses[0]), groups)
+
+    assert np.bincount(run).max() == -(-masses.size // groups)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_one_run_takes_everything_however_sums_are_rounded(seed: int) -> None:
+    masses = np.random.default_rng(seed).random(30)
+
+    assert even_runs(masses, 1).tolist() == [0] * 30
+
+
 @given(COUNTS, st.floats(0.0, 100.0), st.integers(1, 40))
 def test_leading_values_are_the_largest_that_stand_out(counts: np.ndarray, sd: float, groups: int) -> None:
     group = leading_values(counts, sd, groups)
@@ -110,6 +132,12 @@ def test_every_level_merges_groups_of_the_level_before(masses: np.ndarray, sizes
     for fine, coarse in itertools.pairwise(levels):
         assert coarse.max() < fine.max()
         assert len(set(zip(fine.tolist(), coarse.tolist(), strict=True))) == fine.max() + 1
+
+
+def test_levels_that_merge_nothing_are_left_out() -> None:
+    levels = nested(np.ones(3), np.arange(3), (16, 8, 2), is_ordered=False)
+
+    assert [int(level.max()) + 1 for level in levels] == [3, 2]
 
 
 def test_unordered_levels_keep_the_heaviest_on_their_own() -> None:
@@ -181,3 +209,12 @@ def test_the_heaviest_runs_are_cut_first(tree) -> None:
         )
         merged = [run for run in set(coarse.tolist()) if len(set(fine[coarse == run].tolist())) > 1]
         assert heaviest == pytest.approx(max(masses[coarse == run].sum() for run in merged))
+
+
+def test_a_tree_of_places_is_cut_by_hand() -> None:
+    # A1 A2 A3 | B1 B2 | C1: the branch A holds most rows and is cut again, between its own leaves.
+    masses, ranks = np.array([40.0, 30.0, 10.0, 9.0, 1.0, 10.0]), np.array([0, 1, 1, 0, 1, 0])
+
+    levels = branch_runs(masses, ranks, (4, 3, 2))
+
+    assert [level.tolist() for level in levels] == [[0, 1, 2, 3, 3, 3], [0, 1, 1, 2, 2, 2], [0, 0, 0, 1, 1, 1]]

@@ -1,5 +1,7 @@
 """W1 and MMD are distances between any two samples, scale with their unit, and their forms agree."""
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,6 +12,7 @@ from lapwing.extras.evaluate.metrics.samples import (
     mmd,
     wasserstein_assignment,
     wasserstein_line,
+    wasserstein_sliced,
 )
 
 seeds = st.integers(0, 2**32 - 1)
@@ -48,6 +51,14 @@ def test_the_distance_on_a_line_moves_and_scales_with_its_points(
     assert wasserstein_line(left * factor, right * factor) == pytest.approx(abs(factor) * distance, abs=100 * ROUNDING)
 
 
+@given(samples, samples)
+def test_the_distance_is_between_the_means_and_the_ends(points: list, others: list) -> None:
+    distance = wasserstein_line(points, others)
+
+    assert distance >= abs(np.mean(points) - np.mean(others)) - ROUNDING
+    assert distance <= max(*points, *others) - min(*points, *others) + ROUNDING
+
+
 @given(seeds, metrics)
 @settings(max_examples=50)
 def test_the_assigned_distance_is_a_metric(seed: int, metric: str) -> None:
@@ -71,11 +82,33 @@ def test_the_assigned_distance_is_the_one_on_a_line_for_one_column(seed: int, me
     assert distance == pytest.approx(wasserstein_line(points[:, 0], others[:, 0]), abs=1e-12)
 
 
+@given(seeds)
+@settings(max_examples=50)
+def test_ground_metrics_are_ordered_and_slices_are_below(seed: int) -> None:
+    points, others = drawn_clouds(seed)
+    linf, l2 = (wasserstein_assignment(points, others, ground=ground) for ground in ("linf", "l2"))
+
+    sliced = wasserstein_sliced(points, others, np.random.default_rng(seed), directions=5)
+
+    assert linf <= l2 + 1e-12
+    assert sliced.value <= l2 + 1e-12
+
+
 # Roots of sums that are off by some 1e-16.
 ROUNDED_ROOT = 1e-7
 
 spots = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=5)
 gammas = st.floats(1e-3, 30)
+
+
+@given(spots, spots, spots, gammas)
+def test_mmd_is_a_distance(first, second, third, gamma) -> None:
+    there = mmd(first, second, gamma=gamma)
+
+    assert mmd(first, first[::-1], gamma=gamma) == 0
+    assert abs(there - mmd(second, first, gamma=gamma)) <= ROUNDED_ROOT
+    assert there <= mmd(first, third, gamma=gamma) + mmd(third, second, gamma=gamma) + ROUNDED_ROOT
+    assert there <= math.sqrt(2) + ROUNDED_ROOT
 
 
 @given(spots, spots, spots, gammas)

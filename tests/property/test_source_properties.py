@@ -17,7 +17,7 @@ from lapwing.errors import DataError
 from lapwing.rows.source import code_table
 from lapwing.rows.units import OrderDigest, row_hashes
 from lapwing.schema.fields import PrivacyUnit
-from lapwing.schema.groupings.grouping import evenly, identity, shifted
+from lapwing.schema.groupings.grouping import Grouping, evenly, identity, shifted
 from lapwing.schema.schemas import Schema
 
 SCHEMA = Schema.from_dict(
@@ -202,6 +202,17 @@ def test_units_are_told_apart_by_text_exactly_and_by_number_across_files(tmp_pat
     assert as_texts.units == 2 + 4  # 2.0 is how a column of floats is written, and the person 2
 
 
+def test_each_grouping_is_applied_once(monkeypatch):
+    calls = []
+    apply = Grouping.apply
+    monkeypatch.setattr(Grouping, "apply", lambda self, codes: calls.append(len(codes)) or apply(self, codes))
+    source = code_table(table(40, 1), SCHEMA)
+
+    source.count([*TABLES, (("age", evenly(AGE.domain, 7)),)])
+
+    assert len(calls) == 3
+
+
 def test_a_query_whose_rows_change_is_refused_where_units_were_cut(monkeypatch):
     monkeypatch.setattr(lapwing.rows.cache, "CACHE_BYTES", 0)
     seeds = itertools.count()
@@ -210,6 +221,15 @@ def test_a_query_whose_rows_change_is_refused_where_units_were_cut(monkeypatch):
 
     with pytest.raises(DataError, match="changed between two passes"):
         code_table(query, with_units(1))
+
+
+@pytest.mark.parametrize("max_rows", [None, 2])
+@pytest.mark.usefixtures("memory")
+def test_an_empty_table_counts_nothing(max_rows):
+    source = code_table(table(0, 0), SCHEMA if max_rows is None else with_units(max_rows))
+
+    assert [sum(count) for count in counts(source)] == [0, 0, 0, 0]
+    assert (source.rows, source.units) == (0, 0)
 
 
 def test_the_digest_knows_order_and_not_chunks():
@@ -238,3 +258,8 @@ def test_codes_are_cached_only_while_they_fit(monkeypatch):
 
     assert [type(source).__name__ for source in (fits, too_large, unknown)] == ["_Cached", "_Streamed", "_Streamed"]
     assert (fits.rows, too_large.rows, unknown.rows) == (100, 101, 101)
+
+
+def test_every_chunk_has_the_dtypes_of_its_domains():
+    for chunk in code_table(table(30, 4), SCHEMA).chunks():
+        assert {name: codes.dtype for name, codes in chunk.items()} == {f.name: f.domain.dtype for f in SCHEMA.columns}

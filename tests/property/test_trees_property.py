@@ -4,13 +4,14 @@ import itertools
 import math
 
 import numpy as np
-from hypothesis import given, settings
+import pytest
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from helpers.small_trees import cube_splits, is_consistent, noisy_levels, pairs_of, random_splits, summed_upwards
 from lapwing.mechanisms.shared.trees.budget import bound_factor, optimal_shares, paper_shares
 from lapwing.mechanisms.shared.trees.model import consistent_counts, fair_rounding
-from lapwing.mechanisms.shared.trees.trees import level_shapes, tree_least_squares
+from lapwing.mechanisms.shared.trees.trees import Split, level_shapes, tree_least_squares
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -38,6 +39,16 @@ def test_a_fit_is_consistent_and_not_negative(seed: int, scale: float, rows: flo
         assert rounded[0].item() == levels[0].item()
 
 
+@given(seeds, st.floats(0.3, 50))
+def test_rounding_moves_each_count_by_less_than_one(seed: int, scale: float) -> None:
+    rng, splits, _, levels, variances, _ = drawn_tree(seed, scale=scale)
+    fit = tree_least_squares(levels, splits, variances)
+
+    rounded = fair_rounding(fit, splits, rng)
+
+    assert all(np.abs(whole - real).max() < 1 + 1e-9 for whole, real in zip(rounded, fit, strict=True))
+
+
 @given(seeds, st.floats(0.3, 50), st.sampled_from(["uniform", "proportional"]))
 def test_the_greedy_counts_are_consistent_and_comparable(seed: int, scale: float, how: str) -> None:
     _, splits, _, levels, _, axes = drawn_tree(seed, scale=scale)
@@ -48,6 +59,20 @@ def test_the_greedy_counts_are_consistent_and_comparable(seed: int, scale: float
     for level, _, left, right in pairs_of(splits, axes):
         gains = [final[level + 1][child] - max(levels[level + 1][child], 0) for child in (left, right)]
         assert min(gains) >= 0 or max(gains) <= 0
+
+
+@settings(max_examples=300)
+@given(st.integers(0, 2**60), st.integers(0, 2**60), st.integers(0, 2**61))
+@example(2**58 + 1, 2**58 + 1, 2**59 + 2)
+def test_greedy_counts_stay_comparable_where_floats_are_not_exact(a: int, b: int, whole: int) -> None:
+    levels = [np.array([whole]), np.array([a, b])]
+
+    for how in ("uniform", "proportional"):
+        u, v = consistent_counts(levels, cube_splits(1), how)[1].tolist()
+
+        assert u + v == whole
+        assert (u >= a and v >= b) or (u <= a and v <= b)
+        assert min(u, v) >= 0
 
 
 def dense_solution(levels, splits, variances, axes):
@@ -227,6 +252,22 @@ def test_the_cost_check_rejects_children_that_ignore_their_parent() -> None:
     assert max(costs_of_rounding(draws)) > 20
 
 
+@pytest.mark.parametrize("runs", ["few", "many"])
+def test_slices_and_index_arrays_divide_alike(runs: str) -> None:
+    rng = np.random.default_rng(1)
+    children = np.tile([1, 2], 40) if runs == "many" else np.repeat([1, 2], 40)
+    split = Split(1, np.repeat(np.arange(80), children))
+    leaf = rng.integers(0, 9, (1, 120))
+
+    sums = np.zeros((1, 80), dtype=np.int64)
+    for family in split.families:
+        left = split.at(leaf, family.left)
+        split.put(sums, family.parents, left if family.right is None else left + split.at(leaf, family.right))
+
+    assert isinstance(split.families[0].parents, slice) == (runs == "few")
+    np.testing.assert_array_equal(sums, summed_upwards(leaf, [split])[0])
+
+
 # -- Budgets of trees for all inputs.
 
 
@@ -241,6 +282,17 @@ def test_the_optimum_is_never_worse_than_the_papers_choice(deltas: list[float], 
 
     # Rounding shares to 2^-20 may cost this much where one of them is a few units.
     assert optimum <= bound_factor(deltas, paper_shares(deltas, notion), notion) * (1 + 1e-4)
+
+
+@settings(max_examples=100, deadline=None)
+@given(many_deltas, notions, st.sampled_from(["noisy", "exact"]))
+def test_shares_are_exact_parts_of_one(deltas: list[float], notion: str, root: str) -> None:
+    optimal, paper = optimal_shares(deltas, notion, root), paper_shares(deltas, notion, root)
+
+    for shares in (optimal, paper):
+        assert sum(shares) == (0 if root == "exact" and len(deltas) == 1 else 1)
+        assert min(shares) >= 0
+    assert all(paper[1:])
 
 
 @settings(max_examples=50, deadline=None)

@@ -33,6 +33,10 @@ def account(dataset, unit="pure", spent="1", **terms):
     )
 
 
+def test_pure_epsilons_add_up():
+    assert together([account("a"), account("b", spent="1/2")]) == "Whoever is in all of a, b: epsilon 1.5."
+
+
 def test_rho_adds_up_and_a_pure_epsilon_counts_as_half_its_square():
     said = together([account("a", "zcdp", "1/100"), account("b", spent="1/5")])
 
@@ -118,6 +122,11 @@ def book(tmp_path):
         for _ in range(draw.randrange(3)):
             spent(place, f"d{number}", Fraction(draw.randrange(1, 2000), 1000))
     return place
+
+
+def test_a_population_is_summed_over_all_its_accounts(book):
+    assert by_hand(book, "taxpayers")[1] > 0
+    assert sums_are_right(book)
 
 
 def only_the_first_account(patch):

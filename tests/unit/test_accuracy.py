@@ -20,6 +20,7 @@ from lapwing.mechanisms.registry import MECHANISMS
 from lapwing.model.bounds import Sums
 from lapwing.model.evidence import AskedTable, MeasuredTable, intervals
 from lapwing.release import accuracy as accuracy_tables
+from lapwing.release.accuracy import largest_density
 from lapwing.release.asked import asked_cells
 from lapwing.release.queries import query_groupings
 from lapwing.schema.schemas import Schema
@@ -91,6 +92,22 @@ def test_every_mechanism_has_bounds_within_their_ranges_the_most_uncertain_table
             assert 0 <= each.variation <= 1
             assert 0 <= each.largest_error < math.inf
             assert each.cells >= 1
+
+
+def test_every_mechanism_but_those_without_counts_has_measured_tables(releases):
+    without = {release.certificate.mechanism for release, found in releases if not found.marginals}
+
+    assert without <= {"PrivateSampling", "Microaggregation", "Grid", "KDTree"}
+
+
+def test_a_loaded_release_says_the_same_again_and_again(releases, tmp_path):
+    for place, (release, found) in enumerate(releases[::3]):
+        release.save(tmp_path / f"{place}.lapwing")
+        again = lw.load(tmp_path / f"{place}.lapwing")
+
+        assert again.accuracy() == again.accuracy() == found
+        assert again.accuracy().summary() == found.summary()
+        assert json.dumps(again.accuracy().to_dict(), allow_nan=False) == json.dumps(found.to_dict())
 
 
 def test_without_noise_the_bounds_are_the_errors_themselves():
@@ -166,12 +183,44 @@ def test_the_number_of_rows_is_public_or_has_an_interval(independent):
     assert abs(independent.model.rows - 3000) <= said.value < 100
 
 
+def test_a_higher_confidence_has_wider_bounds(independent):
+    usual, sure = independent.accuracy(), independent.accuracy(confidence=0.999)
+
+    for one, two in zip(usual.marginals, sure.marginals, strict=True):
+        assert (one.confidence, two.confidence) == (0.95, 0.999)
+    assert sum(each.largest_error for each in usual.marginals) < sum(each.largest_error for each in sure.marginals)
+
+
 def test_all_tables_at_once_have_a_wider_bound_than_each(independent):
     found = independent.accuracy()
 
     (said,) = (each for each in found.statements if each.key == "every_measured_count")
     assert said.value > max(each.largest_error for each in found.marginals)
     assert f"{said.value:.0f} rows" in said.text
+
+
+def test_long_lists_are_cut_and_the_summary_tells_how_many_there_are(independent, monkeypatch):
+    monkeypatch.setattr(accuracy_tables, "MOST_TABLES", 1)
+
+    found = independent.accuracy()
+
+    assert (len(found.marginals), found.measured) == (1, 3)
+    assert "and 2 more." in found.summary()
+
+
+def test_tables_that_are_too_large_are_counted_and_not_listed(independent, monkeypatch):
+    monkeypatch.setattr(accuracy_tables, "MOST_CELLS", 8)
+
+    found = independent.accuracy()
+
+    assert {each.columns for each in found.marginals} == {("a",), ("b",)}
+    assert found.measured == 3
+
+
+def test_columns_that_were_counted_again_stand_on_the_first_answer(independent):
+    twice = replace(independent, noisy=(*independent.noisy, *independent.noisy))
+
+    assert twice.accuracy().marginals == independent.accuracy().marginals
 
 
 def test_of_a_tree_the_cells_that_a_query_shows_are_bounded():
@@ -191,6 +240,18 @@ def test_of_a_tree_the_cells_that_a_query_shows_are_bounded():
     ends = intervals(release.noisy, AskedTable(["x", "y"], groupings), Fraction(1, 10**6))
     assert ((ends.lower <= true) & (true <= ends.upper) & (ends.terms > 0)).all()
     assert (ends.lower > 0).any()
+
+
+def test_the_largest_density_is_the_heaviest_weight_times_the_number_of_points():
+    release = released(lw.LinearStatistics(degree=1, points=50), epsilon=5)
+
+    found = largest_density(release.model, release.certificate)
+
+    share = release.model.weights.max() / release.model.weights.sum()
+    assert found == pytest.approx(50 * share)
+    assert found > 1
+    damaged = replace(release.certificate, settings={"points": "many", "confidence": 7})
+    assert replace(release, certificate=damaged).accuracy().largest_density is None
 
 
 # ------------------------------------------------------------------------------------------ one table, or one count
@@ -219,6 +280,32 @@ def test_a_column_summed_out_of_a_tree_stands_on_its_best_sums():
     # Some level of the tree knows every value of a, by sums of its cells.
     assert found.noise > min(table.sd for answer in release.noisy for table in answer.tables)
     assert found.expected_error < found.noise
+
+
+def test_a_table_that_was_not_measured_is_bounded_by_the_counts_of_fewer_columns(independent):
+    data = table()
+    found = independent.accuracy(["a", "b"])
+
+    assert not found.is_measured
+    assert found.variation is None
+    true = np.histogramdd(data.select("a", "b").to_numpy(), bins=[np.arange(5) - 0.5, np.arange(9) - 0.5])[0]
+    counts = independent.query(["a", "b"])["count"].to_numpy().reshape(true.shape)
+    assert abs(counts - true).max() <= found.largest_error
+    assert found.largest_error < data.height / 2
+    assert "No noisy counts make up" in found.text
+
+
+def test_nothing_is_claimed_where_nothing_was_counted():
+    release = released(lw.Grid(fit="threshold"))
+
+    assert release.accuracy("a").largest_error is None
+    assert release.accuracy(where={"a": 1}).upper is None
+    assert "no bound is proved" in release.accuracy(["a", "b"]).text
+
+
+def test_groups_change_the_table_that_is_told_of(independent):
+    assert independent.accuracy("c", groups=4).cells == 4
+    assert independent.accuracy("c", groups="measured").cells == 16
 
 
 @pytest.mark.parametrize(
@@ -298,6 +385,15 @@ def test_a_condition_that_needs_too_many_cells_is_refused():
 
     with pytest.raises(ParameterError, match="cells"):
         asked_cells("x0 / 10000 + x1 / 10000 > 1", schema)
+
+
+def test_a_tables_bound_is_that_of_its_own_noise(independent):
+    wide = replace(independent.noisy[0], noise=replace(independent.noisy[0].noise, parameter=Fraction(500)))
+
+    found = replace(independent, noisy=(wide, *independent.noisy[1:])).accuracy()
+
+    assert found.marginals[0].columns == ("a",)
+    assert found.marginals[0].largest_error > 500
 
 
 def test_a_condition_of_more_runs_than_a_statistic_holds_is_refused():

@@ -1,5 +1,6 @@
 """Adaptive: odd tables, both relations and notions, an exact budget, and answers that fix the model."""
 
+import itertools
 from datetime import date, datetime, timedelta
 from fractions import Fraction
 
@@ -95,6 +96,40 @@ def test_both_relations_and_several_rows_per_unit_spend_exactly_the_budget(relat
 # ----------------------------------------------------------------------------------------------------- what is asked
 
 
+def test_all_pairs_are_asked_at_once_where_their_noise_is_small():
+    _, answers = run(QUICK, table(20_000), schema_of(*FIELDS), budget=Budget.zcdp("0.2"))
+
+    names = [each["name"] for each in FIELDS]
+    assert asked_tables(answers)[:15] == list(itertools.combinations(names, 2))
+    assert not any(isinstance(each, Selected) for each in answers[: len(FIELDS) + 15])
+
+
+def test_no_two_columns_are_together_twice_in_a_round():
+    mechanism = Adaptive(particles=400, rounds=1, resolutions=(8, 4))
+
+    _, answers = run(mechanism, table(600), schema_of(*FIELDS), budget=Budget.zcdp("0.2"))
+
+    together = [pair for columns in asked_tables(answers) for pair in itertools.combinations(columns, 2)]
+    assert sum(isinstance(each, Selected) for each in answers) == len(asked_tables(answers)) >= 3
+    assert len(set(together)) == len(together)
+
+
+def test_categories_that_tell_another_column_do_so_one_by_one():
+    values = np.random.default_rng(1).integers(0, 100, 30_000)
+    kinds, groups = [f"k{value:02}" for value in range(100)], np.random.default_rng(2).integers(0, 5, 100)
+    data = pl.DataFrame({"kind": [kinds[value] for value in values], "group": groups[values], "flag": values % 7 < 3})
+    schema = schema_of(
+        {"name": "kind", "type": "string", "categories": kinds, "constraints": REQUIRED},
+        {"name": "group", "type": "integer", "constraints": {"minimum": 0, "maximum": 4, **REQUIRED}},
+        FLAG,
+    )
+
+    rows = lw.synthesize(data, schema, epsilon=2, delta=1e-9, mechanism=Adaptive(), seed=1).sample()
+
+    agreeing = [group == groups[kinds.index(kind)] for kind, group in zip(rows["kind"], rows["group"], strict=True)]
+    assert np.mean(agreeing) > 0.85  # about 0.5 where 31 kinds stand alone
+
+
 @pytest.mark.parametrize("rows", [600, 20_000])
 @pytest.mark.parametrize("settings", [{"target": "day"}, {"workload": ("day",)}])
 def test_tables_with_a_target_or_a_preferred_column_get_more_than_half(settings, rows):
@@ -135,6 +170,14 @@ def test_another_seed_asks_other_questions_and_is_refused():
 
     with pytest.raises(ParameterError):
         QUICK.run(ReplayCurator(terms, answers), schema, Budget.zcdp("0.2"), np.random.default_rng(5))
+
+
+def test_a_release_keeps_no_estimates_of_its_selections():
+    release = lw.synthesize(table(3000), schema_of(*FIELDS), epsilon=4, mechanism=QUICK, seed=3)
+
+    selections = [each.question for each in release.noisy if isinstance(each, Selected)]
+    assert selections
+    assert all(question.estimates is None and not question.levels for question in selections)
 
 
 @pytest.mark.parametrize(("epsilon", "says"), [(0.5, 1), (50, 0)])

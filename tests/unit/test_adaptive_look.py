@@ -13,7 +13,7 @@ from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
 from lapwing.kernel.questions.second_moment.question import SecondMoment
 from lapwing.kernel.terms import Terms
-from lapwing.mechanisms.adaptive.look import LEAST_COLUMNS, planned_look
+from lapwing.mechanisms.adaptive.look import LEAST_COLUMNS, MOST_COLUMNS, planned_look
 from lapwing.mechanisms.adaptive.mechanism import Adaptive
 from lapwing.release.runs.verdict.terms import led_pairs
 from lapwing.schema.schemas import Schema
@@ -125,3 +125,43 @@ def test_many_columns_of_few_rows_get_no_tables_that_single_columns_would_pay_fo
 
     assert shares[0] == 1
     assert max(shares[1:]) < 1
+
+
+@pytest.mark.parametrize("rows", [0, 1, 3, ROWS])
+@pytest.mark.parametrize(("flags", "others", "epsilon"), [(LEAST_COLUMNS, 0, "0.3"), (11, 1, "0.6")])
+def test_a_look_that_was_paid_for_ends_well_whatever_rows_there_are(rows, flags, others, epsilon) -> None:
+    data = alike()[:rows].select([f"x{place}" for place in range(flags)])
+    schema = schema_of(*[FLAG] * flags, *[NUMBER] * others)
+    data = data.with_columns(pl.lit(7).alias(f"x{flags}")) if others else data
+    budget = Budget.pure(epsilon)
+
+    model, answers = run(Adaptive(particles=64), data, schema, budget=budget, bits=SeededBits(1), expected_rows=ROWS)
+
+    assert any(isinstance(answer.question, SecondMoment) for answer in answers)
+    assert sum((answer.question.cost.amount for answer in answers), Fraction(0)) == budget.amount
+    assert set(model.laws) == set(schema.names)
+
+
+def test_settings_and_priors_keep_what_a_look_would_take_the_place_of() -> None:
+    schema, terms = schema_of(*[FLAG] * COLUMNS), Terms(relation="add-remove", expected_rows=ROWS)
+    asking = {"one_way_share": 0.5}, {"rounds": 3}, {"workload": (("x0", "x1"),)}, {"prior": alike(seed=2)}
+
+    for setting in asking:
+        assert not Adaptive(**setting).costs_of(schema, LITTLE, float(ROWS), terms).look.amount
+    assert Adaptive(target="x3", particles=100).costs_of(schema, LITTLE, float(ROWS), terms).look.amount
+
+
+def test_a_release_with_a_prior_spends_all_where_a_look_would_have_been() -> None:
+    mechanism = Adaptive(particles=64, prior=alike(seed=2))
+
+    _, answers = run(mechanism, alike(), schema_of(*[FLAG] * COLUMNS), budget=LITTLE, expected_rows=ROWS)
+
+    assert sum((answer.question.cost.amount for answer in answers), Fraction(0)) == LITTLE.amount
+
+
+def test_thousands_of_columns_are_not_refused_for_a_look() -> None:
+    schema, terms = schema_of(*[FLAG] * 2100), Terms(relation="add-remove", expected_rows=10**6)
+
+    (question, *_) = planned_look(schema, Budget.zcdp("0.1"), 1e6, terms)
+
+    assert len(question.columns) == MOST_COLUMNS

@@ -1,5 +1,7 @@
 """lw.anonymize: what rows out show of each kind of column, and what is refused."""
 
+import datetime as dt
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -32,6 +34,28 @@ FIELDS = [integer("x"), category("sex", "f", "m")]
 # ------------------------------------------------------------------------------------------------------ the result
 
 
+def test_the_result_says_what_it_is_and_what_it_is_not():
+    made = lw.anonymize(pl.DataFrame(TWO_CLUSTERS), {"fields": FIELDS}, K, seed=1)
+
+    notice = "k-anonymous with k = 4, not differentially private; homogeneous groups can reveal shared values"
+    assert made.notice == notice
+    assert str(made) == repr(made) == f"AnonymousTable({notice})"
+    assert type(made) is lw.AnonymousTable
+    figures = made.to_dict()
+    assert (figures["notice"], figures["k"], figures["unit"]) == (notice, K, "row")
+    assert (figures["groups"], figures["rows"], figures["seed"]) == (2, 8, 1)
+    assert "data" not in figures
+
+
+def test_the_losses_are_those_of_the_groups():
+    x = np.array([0.0, 2.0, 98.0, 100.0])
+
+    made = lw.anonymize(pl.DataFrame({"x": x.astype(int)}), {"fields": [integer("x")]}, 2, seed=1)
+
+    assert made.information_loss == pytest.approx(100 * 4 / np.square(x - 50).sum(), rel=6e-3)
+    assert made.covariance_loss == pytest.approx(0.01**2)
+
+
 @pytest.mark.parametrize(
     ("kind", "back"), [(pd.DataFrame, pd.DataFrame), (pl.LazyFrame, pl.DataFrame), (pa.table, pa.Table)]
 )
@@ -58,6 +82,28 @@ def test_a_number_is_the_mean_of_its_group_on_the_resolution_of_the_field():
     assert rows.to_dict(as_series=False) == {"x": [12] * 4, "price": [1.25] * 4}
 
 
+def test_dates_and_moments_are_means_too():
+    fields = [
+        {"name": "day", "type": "date", "constraints": {"minimum": "2020-01-01", "maximum": "2020-12-31"}},
+        {"name": "at", "type": "datetime", "constraints": {"minimum": "2020-01-01", "maximum": "2020-12-31"}},
+        {
+            "name": "month",
+            "type": "date",
+            "resolution": "month",
+            "constraints": {"minimum": "2020-01-01", "maximum": "2020-12-31"},
+        },
+    ]
+    columns = {
+        "day": [dt.date(2020, 3, 1), dt.date(2020, 3, 3)],
+        "at": [dt.datetime(2020, 3, 1, 10), dt.datetime(2020, 3, 1, 12)],
+        "month": [dt.date(2020, 2, 20), dt.date(2020, 4, 5)],
+    }
+
+    rows = anonymous(columns, fields, 2)
+
+    assert rows.row(0) == (dt.date(2020, 3, 2), dt.datetime(2020, 3, 1, 11), dt.date(2020, 3, 1))
+
+
 @pytest.mark.parametrize("output", ["systematic", "iid"])
 def test_booleans_and_categories_are_drawn_as_often_as_the_group_has_them(output):
     flags = [True] + [False] * 9
@@ -73,6 +119,15 @@ def test_booleans_and_categories_are_drawn_as_often_as_the_group_has_them(output
     assert together == pytest.approx(0.03, abs=0.008), "columns are rounded independently"
 
 
+def test_the_mode_is_shown_where_it_is_asked_for():
+    columns = {"sex": ["f"] * 3 + ["m"] * 4, "flag": [True] * 7}
+    fields = [category("sex", "f", "m"), {"name": "flag", "type": "boolean"}]
+
+    rows = anonymous(columns, fields, 7, categories="mode")
+
+    assert rows["sex"].to_list() == ["m"] * 7
+
+
 def test_missing_cells_and_special_values_are_drawn_beside_the_mean():
     columns = {"x": [10, 20, 30, 40, -1, -1, None, None, None, None]}
 
@@ -82,6 +137,19 @@ def test_missing_cells_and_special_values_are_drawn_beside_the_mean():
     assert sum(count for value, count in shown if value is None) == 4
     assert sum(count for value, count in shown if value == -1) == 2
     assert {value for value, _ in shown} == {25, -1, None}
+
+
+def test_shuffled_columns_keep_their_counts_and_lose_their_rows():
+    rng = np.random.default_rng(3)
+    columns = {"a": rng.choice(list("xyz"), 300), "b": rng.random(300) < 0.3}
+    columns["c"] = columns["b"].copy()
+    flags = [{"name": name, "type": "boolean", "constraints": {"required": True}} for name in "bc"]
+
+    rows = anonymous(columns, [category("a", *"xyz"), *flags], 100, output="shuffle")
+
+    for name, cells in columns.items():
+        assert sorted(rows[name].to_list()) == sorted(cells.tolist())
+    assert (rows["b"] != rows["c"]).any()
 
 
 @pytest.mark.parametrize(
@@ -127,6 +195,16 @@ def test_cells_that_fit_nothing_are_never_shown():
         rows = anonymous(columns, FIELDS, 8, output=output)
         assert rows["x"].to_list() == [2] * 12
         assert set(rows["sex"].to_list()) == {"f", "m"}
+
+
+def test_a_required_column_that_too_few_units_have_shows_nothing_of_them():
+    columns = {"x": [77, 77, 77, None, None, None, None, None], "sex": ["f", *["?"] * 7]}
+
+    rows = anonymous(columns, FIELDS, 8, rows=1000)
+
+    assert len(set(rows["x"].to_list())) > 50
+    assert rows["sex"].is_in(["f", "m"]).all()
+    assert 300 < (rows["sex"] == "f").sum() < 700
 
 
 # ----------------------------------------------------------------------------------------------------- odd tables
@@ -179,6 +257,13 @@ def refused(*, data=None, fields=None, kind=lw.ParameterError, **settings):
 )
 def test_a_setting_that_is_out_of_range_is_refused(settings, says):
     assert says in refused(**settings)
+
+
+def test_too_few_units_are_refused_without_their_number():
+    message = refused(min_group_size=9)
+
+    assert "min_group_size is 9, more than the table has rows" in message
+    assert "8" not in message
 
 
 def test_too_many_coordinates_are_refused_with_the_memory_they_would_take():

@@ -1,5 +1,6 @@
 """lw.evaluate with a budget: what it takes and refuses, what it returns, and degenerate tables."""
 
+import math
 from dataclasses import replace
 from fractions import Fraction
 
@@ -8,9 +9,12 @@ import polars as pl
 import pytest
 
 import lapwing as lw
+from helpers.distance_runs import bought_settings
+from helpers.unrecorded import RUN
 from lapwing.errors import LapwingError, ParameterError
-from lapwing.extras.evaluate.bought import BoughtEvaluation
+from lapwing.extras.evaluate.bought import BoughtEvaluation, run_evaluation
 from lapwing.extras.evaluate.metrics.tables.variation import compare_tables
+from lapwing.kernel.room.opening import public_terms
 from lapwing.rows.source import code_table
 from lapwing.schema.schemas import Schema
 
@@ -119,6 +123,18 @@ def test_an_expected_number_of_rows_is_used_and_a_wrong_one_only_widens_the_inte
     assert is_wide or abs(expected - 500) < 100
 
 
+def test_the_seed_chooses_the_tables_and_is_told():
+    fields = [{"name": f"c{place}", "type": "boolean"} for place in range(13)]
+    table = pl.DataFrame({field["name"]: [True, False] for field in fields})
+
+    one, same, other = (bought(table, table.clone(), {"fields": fields}, seed=seed) for seed in (1, 1, 2))
+
+    chosen = [found.noisy[-1].question.tables for found in (one, same, other)]
+    assert chosen[0] == chosen[1] != chosen[2]
+    assert [found.certificate.seed for found in (one, same, other)] == [1, 1, 2]
+    assert bought(table, table.clone(), {"fields": fields}, seed=None).certificate.seed is not None
+
+
 @pytest.mark.parametrize("settings", [{"target": "flag"}, {"by": "flag"}, {"by": ["flag", "kind"]}, {"test": REAL}])
 def test_what_is_internal_is_refused_with_a_budget(settings):
     with pytest.raises(ParameterError, match="leave them out, or the budget"):
@@ -162,3 +178,48 @@ def test_a_wrong_argument_is_one_sentence(settings, words):
         bought(**settings)
 
     assert "\n" not in str(failure.value)
+
+
+def run_on(data, schema, settings):
+    schema = Schema.load(schema)
+    source = code_table(data, schema)
+    terms = public_terms(source, schema, settings.relation, settings.expected_rows)
+    return run_evaluation(source, settings, terms, RUN)
+
+
+@pytest.mark.parametrize("times", ["1/1000000000", 1, 10**9])
+@pytest.mark.parametrize("pure", [True, False])
+@pytest.mark.parametrize("count", [0, 1, 2])
+def test_tiny_tables_and_extreme_budgets_give_figures_from_0_to_1(count, pure, times):
+    settings = bought_settings(SCHEMA, "add-remove", pure=pure, times=Fraction(times), rows=1)
+
+    found = run_on(REAL.head(count), SCHEMA, settings)
+
+    for each in found.variations:
+        assert 0 <= each.lower <= each.mean <= each.upper <= 1
+        assert 0 <= each.floor <= 1
+        assert math.isfinite(each.noise_sd)
+    assert found.certificate.released_rows >= 1
+    assert len(found.summary().splitlines()) > 10
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "mimic-demo-admissions",
+        "tarragona",
+        *(
+            pytest.param(each, marks=pytest.mark.full)
+            for each in ("eusilc", "diabetes130", "nhanes", "teacher-climate")
+        ),
+    ],
+)
+def test_real_tables_are_compared_with_half_of_their_rows(shared_data, name):
+    real, schema = pl.read_parquet(shared_data / name / "data.parquet"), shared_data / name / "schema.json"
+    half = real.sample(fraction=0.5, seed=1)
+
+    found = bought(real, half, schema)
+
+    for each, truth in zip(found.variations, exact(real, half, found, schema), strict=True):
+        assert abs(each.mean - truth) < CLOSE
+        assert each.lower <= truth <= each.upper

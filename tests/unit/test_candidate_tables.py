@@ -43,6 +43,17 @@ def test_amounts_are_rounded_down_and_by_little(amount: Fraction) -> None:
     assert tables.rounded_down(rounded) == rounded
 
 
+def test_sums_of_many_rounded_amounts_stay_short() -> None:
+    rng = np.random.default_rng(1)
+    amounts = [Fraction(int(over), int(under)) for over, under in rng.integers(1, 10**9, (1000, 2))]
+
+    total = sum(tables.rounded_down(amount) for amount in amounts)
+
+    # The smallest amount is 2^-30, with 20 bits behind its first.
+    assert total.denominator <= 2**50
+    assert sum(amounts).denominator > 2**5000
+
+
 @given(AMOUNTS)
 def test_a_selection_never_costs_more_rho_than_it_may(amount: Fraction) -> None:
     epsilon = tables.selection_epsilon(Budget("zcdp", amount))
@@ -111,6 +122,42 @@ def test_every_pair_competes_at_every_resolution_once_the_finest_first() -> None
         assert levels == [(min(at, last[0]), min(at, last[1])) for at in range(max(last) + 1)]
 
 
+def categories_and_numbers(columns):
+    """Return columns of which the first has more categories than groups of a common level."""
+    kinds = ["integer categories", *["number, resolution"] * (columns - 1)]
+    return tuple(column_of(replace(FIELDS[kind], name=f"x{at}"), sd=1.0, seed=at) for at, kind in enumerate(kinds))
+
+
+def test_mixed_pairs_tell_one_column_finely_and_the_other_coarsely_the_finest_first() -> None:
+    columns = categories_and_numbers(2)
+
+    common, mixed = pairs_of(columns), pairs_of(columns, is_mixed=True)
+    small = pairs_of(columns, 200, is_mixed=True)
+
+    regular = [[columns[at].groupings[level].regular for at, level in table] for table in mixed]
+    assert [[columns[at].groupings[level].regular for at, level in table] for table in common] == [
+        [16, 16],
+        [8, 8],
+        [4, 4],
+    ]
+    assert sorted(regular) == sorted(map(list, itertools.product((columns[0].axis.sizes[0], 16, 8, 4), (16, 8, 4))))
+    assert mixed[0] == ((0, 0), (1, 0))
+    assert [sum(level for _, level in table) for table in mixed] == sorted(
+        sum(level for _, level in table) for table in mixed
+    )
+    assert small == [
+        table for table in mixed if math.prod(columns[at].groupings[level].groups for at, level in table) <= 200
+    ]
+
+
+def test_many_columns_are_mixed_only_at_the_level_that_others_lack() -> None:
+    columns = categories_and_numbers(tables.MOST_TRIPLE_COLUMNS + 1)
+
+    found = set(pairs_of(columns, is_mixed=True)) - set(pairs_of(columns))
+
+    assert found == {((0, 0), (at, level)) for at in range(1, len(columns)) for level in range(3)}
+
+
 def wide_fields(specials):
     """Return columns whose special values are groups of their own at every level."""
     field = FIELDS["integer, special"]
@@ -130,6 +177,93 @@ def test_tables_of_more_than_4096_cells_do_not_compete(specials: int, levels: li
     sizes = [math.prod(columns[c].groupings[level].groups for c, level in table) for table in found]
     assert [table[0][1] for table in found] == levels
     assert all(size <= tables.MOST_CELLS for size in sizes)
+
+
+def test_triples_compete_at_their_coarsest_level_that_tells_regular_values_apart_and_one_finer() -> None:
+    columns = columns_of()
+
+    found = triples_of(columns, tables.competing_triples(len(columns), ()))
+
+    coarsest = [max(at for at, each in enumerate(column.groupings) if each.regular > 1) for column in columns]
+    for chosen in itertools.combinations(range(5), 3):
+        finer = tuple((column, max(0, coarsest[column] - 1)) for column in chosen)
+        of_these = [table for table in found if tuple(column for column, _ in table) == chosen]
+        assert of_these == list(dict.fromkeys((finer, tuple((column, coarsest[column]) for column in chosen))))
+    assert any(column.has_presence for column in columns)
+    assert not all(column.has_presence for column in columns)
+
+
+def test_many_triples_compete_at_one_level_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    columns = columns_of()
+    sets = tables.competing_triples(len(columns), ())
+    monkeypatch.setattr(tables, "MOST_FINE_TRIPLES", len(sets) - 1)
+
+    found = triples_of(columns, sets)
+
+    assert [tuple(column for column, _ in table) for table in found] == sets
+
+
+def test_fewer_cells_may_be_asked_for_than_compete_by_default() -> None:
+    columns = columns_of()
+
+    found = pairs_of(columns, 9)
+
+    sizes = [math.prod(columns[column].groupings[level].groups for column, level in table) for table in found]
+    assert 0 < len(found) < len(pairs_of(columns))
+    assert max(sizes) <= 9
+    assert {frozenset(table) for table in found} == {
+        frozenset(table)
+        for table in pairs_of(columns)
+        if math.prod(columns[column].groupings[level].groups for column, level in table) <= 9
+    }
+    assert triples_of(columns, [(0, 1, 2)], 9) == []
+
+
+def test_the_smallest_pair_of_columns_with_gaps_tells_only_where_they_are() -> None:
+    columns = columns_of(("integer, wide", "date"))
+
+    (table,) = pairs_of(columns, 4)
+
+    question = tables.measurement(columns, table, Budget.pure(1))
+    codes = [
+        np.array([0, domain.values // 2, domain.values])
+        for domain in (FIELDS["integer, wide"].domain, FIELDS["date"].domain)
+    ]
+    assert question.shape == (2, 2)
+    assert [grouping.apply(each).tolist() for grouping, each in zip(question.groupings, codes, strict=True)] == [
+        [0, 0, 1]
+    ] * 2
+
+
+@pytest.mark.parametrize("columns", [2, 3, 30])
+def test_all_triples_compete_up_to_thirty_columns(columns: int) -> None:
+    found = tables.competing_triples(columns, [(0, 1)])
+
+    assert found == list(itertools.combinations(range(columns), 3))
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)).filter(lambda pair: pair[0] < pair[1]), max_size=15))
+def test_beyond_thirty_columns_triples_grow_from_two_pairs(pairs: list[tuple[int, int]]) -> None:
+    grown = tables.competing_triples(31, pairs)
+
+    wanted = {
+        triple
+        for triple in itertools.combinations(range(10), 3)
+        if len(set(pairs) & set(itertools.combinations(triple, 2))) >= 2
+    }
+    assert set(grown) == wanted
+    assert len(grown) == len(wanted)
+
+
+def test_later_pairs_do_not_reorder_the_triples_of_earlier_ones() -> None:
+    rng = np.random.default_rng(1)
+    pairs = [tuple(sorted(rng.choice(60, 2, replace=False).tolist())) for _ in range(400)]
+
+    found = [tables.competing_triples(60, pairs[:count]) for count in (50, 100, 400)]
+
+    assert found[1][: len(found[0])] == found[0]
+    assert found[2][: len(found[1])] == found[1]
+    assert len(found[2]) == tables.MOST_GROWN
 
 
 def test_preferred_tables_touch_a_column_or_lie_within_a_table() -> None:
@@ -162,6 +296,11 @@ def test_the_mean_of_absolute_gaussian_noise_is_close(variance: Fraction) -> Non
     found = NoiseLaw("gaussian", variance).mean_absolute
 
     assert found == pytest.approx(float((np.abs(z) * law).sum() / law.sum()), rel=0.03)
+
+
+@pytest.mark.parametrize("epsilon", [700, 701, 720, 745, 1500, 10**9])
+def test_noise_that_is_never_seen_has_a_mean_of_nothing(epsilon: int) -> None:
+    assert NoiseLaw("laplace", Fraction(1, epsilon)).mean_absolute == pytest.approx(0.0, abs=1e-300)
 
 
 def noise_by_hand(columns, table):

@@ -22,11 +22,44 @@ def test_categories_that_share_a_prefix_become_one_run_in_the_order_of_their_fir
     assert field.domain.cuts == ((3,), (2,))
 
 
+def test_a_category_shorter_than_a_prefix_is_a_branch_of_its_own() -> None:
+    field = codes("25", "250", "251", "2", "2501", "30", prefixes=[1, 3])
+
+    assert field.categories == ("25", "250", "2501", "251", "2", "30")
+    # "25" stands alone before the branch 250; 251 and 2 stand alone after it, with nothing between them to cut.
+    assert field.domain.cuts == ((5,), (1, 3))
+
+
+def test_parents_gather_branches_of_any_depth() -> None:
+    parents = {"250.01": "250", "250.02": "250", "250": "endocrine", "240": "endocrine", "401": "heart", "402": "heart"}
+    field = codes("401", "250.01", "V70", "240", "402", "250.02", parents=parents)
+
+    assert field.categories == ("401", "402", "250.01", "250.02", "240", "V70")
+    assert field.domain.cuts == ((2, 5), (4,))
+
+
 def test_a_category_that_is_a_branch_comes_first_in_it() -> None:
     field = codes("250.01", "401", "250.02", "250", parents={"250.01": "250", "250.02": "250"})
 
     assert field.categories == ("250", "250.01", "250.02", "401")
     assert field.domain.cuts == ((3,),)
+
+
+def test_neighbours_with_one_category_each_are_not_cut_from_each_other() -> None:
+    alone = codes("a", "b", "c", "d", prefixes=[1])
+    chain = codes("a", "b", "c", parents={"a": "A", "b": "B", "A": "all", "B": "all", "c": "all"})
+
+    assert alone.domain.cuts == ()
+    assert chain.domain.cuts == ()
+
+
+def test_numbers_are_named_by_their_text() -> None:
+    field = codes(70, 12, 71, 11, kind="integer", prefixes=[1])
+    decimal = codes(2.5, 1.0, 3.0, kind="number", parents={"2.5": "odd", "3": "odd"})
+
+    assert field.categories == (70, 71, 12, 11)
+    assert field.domain.cuts == ((2,),)
+    assert decimal.categories == (2.5, 3.0, 1.0)
 
 
 def test_a_hierarchy_is_written_and_read_back_and_its_order_stays() -> None:

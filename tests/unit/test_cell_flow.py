@@ -75,6 +75,39 @@ def test_on_a_line_it_costs_what_isotonic_regression_costs(counts, seed):
     assert costs[0] == costs[1]
 
 
+@pytest.mark.parametrize(("price", "left"), [(2.0, [3, 0, -1]), (2.5, [2, 0, 0]), (FAR, [2, 0, 0])])
+def test_a_deficit_that_only_dearer_paths_reach_is_left(price, left):
+    assert cover_deficits(np.array([3, 0, -1]), line([1, 1]), price=price).tolist() == left
+
+
+def test_what_is_free_is_kept_for_the_deficits_that_are_dearest():
+    counts = np.array([-1, 4, 0, 0, 0, -2])
+
+    left = cover_deficits(counts, line([1] * 5), price=FAR, free=2)
+
+    assert left.tolist() == [0, 3, 0, 0, 0, -2]
+
+
+def test_an_earlier_choice_is_taken_back_where_that_is_cheaper():
+    # The middle deficit is nearest to both; the far one can only be reached from the right.
+    counts = np.array([1, -1, 1, 0, -1])
+
+    left = cover_deficits(counts, line([1, 1, 1, 1]), price=FAR)
+
+    assert left.tolist() == [0, 0, 0, 0, 0]
+
+
+@pytest.mark.parametrize("counts", [[5, 1, 0], [0, 0, 0], [-2, 0, -1]])
+def test_counts_of_one_sign_stay_as_they_are(counts):
+    assert cover_deficits(np.array(counts), line([1, 1]), price=FAR).tolist() == counts
+
+
+def test_cells_without_steps_stay_as_they_are():
+    nothing = np.zeros(0, dtype=np.int64)
+
+    assert cover_deficits(np.array([3, -1]), Steps(nothing, nothing, nothing), price=FAR).tolist() == [3, -1]
+
+
 @pytest.mark.parametrize("scale", [1, 2**33, 2**55])
 def test_huge_counts_are_moved_whole(scale):
     counts = np.array([5, -3, 7, -2, 1], dtype=np.int64) * scale + np.array([1, 0, 3, 2, 0])
@@ -83,6 +116,14 @@ def test_huge_counts_are_moved_whole(scale):
 
     assert left.sum() == counts.sum()
     assert left.min() >= 0
+
+
+def test_counts_above_32_bits_beside_small_deficits_are_exact():
+    counts = np.array([2**40, -3, 2**35, -(2**20)], dtype=np.int64)
+
+    left = cover_deficits(counts, line([2, 1, 5]), price=FAR)
+
+    assert left.tolist() == [2**40, 0, 2**35 - 2**20 - 3, 0]
 
 
 # -- Isotonic regression in absolute error, and covering negative counts on a line.
@@ -106,6 +147,45 @@ def test_no_other_sequence_is_nearer(pairs):
     assert error(result, values, weights) == min(error(np.array(other), values, weights) for other in others)
 
 
+def test_the_values_of_the_result_are_values_of_the_sequence():
+    values = np.random.default_rng(1).integers(-(10**15), 10**15, 2000)
+
+    result = isotonic_l1(values, np.ones(2000, dtype=np.int64))
+
+    assert result.dtype == np.int64
+    assert np.isin(result, values).all()
+
+
+@pytest.mark.parametrize(
+    ("counts", "lengths", "covered"),
+    [
+        ([7], [], [7]),
+        ([-7], [], [-7]),
+        ([0, 0], [1], [0, 0]),
+        ([3, -1, -1], [1, 1], [1, 0, 0]),
+        ([2, -1, 2], [1, 9], [1, 0, 2]),
+        ([2, -1, 2], [9, 1], [2, 0, 1]),
+        ([-2, 1, -2], [1, 9], [-1, 0, -2]),
+        ([1, -1, 1, -1], [1, 5, 1], [0, 0, 0, 0]),
+    ],
+)
+def test_negative_counts_on_a_line_are_covered_from_the_nearest(counts, lengths, covered):
+    result = cover_line(np.array(counts, dtype=np.int64), np.array(lengths, dtype=np.int64))
+
+    assert result.tolist() == covered
+
+
+@given(st.lists(st.integers(-9, 9), min_size=1, max_size=40))
+def test_a_covered_line_keeps_its_sum_and_has_one_sign(counts):
+    counts = np.array(counts, dtype=np.int64)
+
+    result = cover_line(counts, np.ones(counts.size - 1, dtype=np.int64))
+
+    assert result.sum() == counts.sum()
+    assert (result * np.sign(counts.sum()) >= 0).all()
+    assert counts.sum() != 0 or not result.any()
+
+
 # -- Upper bounds of the bounded-Lipschitz norm of noise.
 
 
@@ -115,6 +195,45 @@ def grid(shape, rng, tables=1, layers=1):
 
 def ones(shape):
     return [np.ones(size - 1, dtype=np.int64) for size in shape]
+
+
+def test_on_a_line_noise_of_sum_0_costs_its_cumulative_sums():
+    noise = np.array([[[3.0, -1.0, -4.0, 2.0]]])
+
+    assert noise_transport([(noise, [np.array([1, 2, 4])])], 0.25).tolist() == [0.25 * (3 + 2 * 2 + 4 * 2)]
+
+
+def test_a_sum_is_removed_at_the_price_1():
+    assert noise_transport([(np.full((1, 1, 4), -2.0), ones((4,)))], 0.25).tolist() == [8.0]
+    assert noise_transport([(np.full((1, 1, 2, 2), 3.0), ones((2, 2)))], 0.5).tolist() == [12.0]
+
+
+def test_opposite_layers_meet_at_distance_1():
+    noise = np.array([[3.0, -2.0, -2.0]])
+
+    # 3 move onto the -4, and 1 is removed.
+    assert noise_transport([(noise, [])], 1.0).tolist() == [4.0]
+
+
+def test_cells_of_a_square_meet_along_the_diagonal():
+    noise = np.array([[[[1.0, 0.0], [0.0, -1.0]]]])
+
+    assert noise_transport([(noise, ones((2, 2)))], 0.5).tolist() == [0.5]
+
+
+def test_axes_of_other_sides_are_joined_one_after_the_other():
+    noise = np.array([[[[1.0, 0.0], [0.0, -1.0]]]])
+
+    # Halves go along the short side first (1 + 1) / 2 * 2, then whole halves along the long one, 1 / 2 * 2 * 3.
+    assert noise_transport([(noise, [np.array([2]), np.array([3])])], 1.0).tolist() == [1 * 2 + 1 * 3]
+
+
+def test_a_block_beyond_the_grid_has_no_noise_of_its_own():
+    noise = np.zeros((1, 1, 3, 3))
+    noise[0, 0, 2, 2], noise[0, 0, 1, 1] = 1.0, -1.0
+
+    # One in the upper left block of 2 x 2, one alone in its block: spread, then blocks of 2 sides meet.
+    assert noise_transport([(noise, ones((3, 3)))], 1.0).tolist() == [0.75 + 0.75 + 2 * 1.0]
 
 
 def test_tables_are_bounded_one_by_one():

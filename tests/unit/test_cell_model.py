@@ -1,5 +1,6 @@
 """From noisy cells to a model: whose codes an atom has, where its weight comes from, what no cell means."""
 
+import time
 from fractions import Fraction
 
 import numpy as np
@@ -9,16 +10,20 @@ import pytest
 from helpers.bits import SeededBits
 from helpers.cells import answered, counts_asked, splits_asked
 from helpers.leaf_trees import fitted_by_recursion
-from helpers.pmm_runs import frame_of, unit_columns
+from helpers.pmm_runs import frame_of, run, unit_columns
 from lapwing.errors import CapacityError
+from lapwing.kernel.budget.budget import Budget
 from lapwing.mechanisms.shared.cell_model import (
     check_listable,
     fitted_weights,
     halved_cells,
+    released_rows,
     weighted_cells,
 )
+from lapwing.mechanisms.trees.kd_tree.mechanism import KDTree
 from lapwing.rows.source import code_table
 from lapwing.schema.schemas import Schema
+from mechanism_checks import MIXED, table
 
 NEEDED = {"required": True}
 SIZE = {"name": "size", "type": "integer", "constraints": {"minimum": 0, "maximum": 6}, "special": [98, 99]}
@@ -72,6 +77,20 @@ def test_an_atom_lies_on_the_regular_codes_of_its_cell_or_on_reserved_ones(fine,
     model.validate(TWO)
 
 
+def test_over_every_kind_of_column_no_atom_has_the_misfit_code():
+    schema = Schema.from_dict(MIXED)
+
+    for seed, placement in enumerate(("uniform", "centre", None)):
+        noisy = noisy_cells(schema, table(40, schema), 0.4, 1.0, seed=seed, epsilon=Fraction(5))
+        model = weighted(schema, noisy, np.maximum(noisy.counts, 0).astype(float), 40, placement)
+
+        for column in schema.columns:
+            law, domain = model.laws[column.name], column.domain
+            assert (law.starts < law.stops).all()
+            assert law.stops.max() <= (domain.size if domain.missing else domain.last)
+            assert not ((law.starts < domain.values) & (law.stops > domain.values)).any()
+
+
 def test_the_centre_is_the_middle_code_of_an_ordered_column_only():
     noisy = noisy_cells(TWO, ROWS, 1.0, 1.0)
     whole = weighted(TWO, noisy, np.ones(1), 9, "centre")
@@ -98,6 +117,16 @@ def test_rows_are_spread_up_to_four_columns_and_beyond_lie_in_the_middle_of_shor
 
     widths = model.laws["x0"].stops.astype(np.int64) - model.laws["x0"].starts
     assert set(widths.tolist()) == {codes}
+
+
+@pytest.mark.parametrize("weights", ["zeros", "none"])
+def test_no_positive_weight_gives_the_uniform_model(weights):
+    noisy = noisy_cells(TWO, ROWS, 0.5, 0.5, threshold=10**6 if weights == "none" else None)
+
+    model = weighted(TWO, noisy, np.zeros(len(noisy.counts)), 4, None)
+
+    assert (model.atoms, model.rows) == (1, 4)
+    assert (int(model.laws["size"].laws.stops[0]), int(model.laws["kind"].laws.stops[0])) == (7, 3)
 
 
 @pytest.mark.parametrize(("fine", "coarse"), [(0.3, 0.3), (0.1, 1.0), (0.04, 0.5), (1.0, 1.0), (0.04, 1.0)])
@@ -127,8 +156,30 @@ def below(tree, counts, paths, level, cell, path):
     )
 
 
+def test_the_number_of_rows_is_the_public_one_or_the_sum_of_the_counts_from_0_on():
+    noisy = noisy_cells(TWO, ROWS.clear(), 0.5, 0.5, seed=4)
+    sums = {int(noisy_cells(TWO, ROWS.clear(), 1.0, 1.0, seed=seed).counts.sum()) for seed in range(8)}
+
+    assert min(sums) < 0
+    assert {released_rows(noisy_cells(TWO, ROWS.clear(), 1.0, 1.0, seed=seed), None) for seed in range(8)} == {
+        max(0, each) for each in sums
+    }
+    assert released_rows(noisy, 7) == 7
+
+
 def test_a_fit_of_more_cells_than_can_be_listed_is_refused():
     with pytest.raises(CapacityError, match=r"lists all 2\*\*21.0 cells .* use fit='threshold' or longer edges"):
         check_listable(halved_cells(unit_columns(3), 2**-7, 2**-7))
 
     check_listable(halved_cells(unit_columns(2), 2**-10, 2**-10))
+
+
+def test_a_wide_table_is_released_in_time_that_hardly_grows_with_its_levels():
+    schema, data = unit_columns(100), frame_of(np.random.default_rng(1).random((500, 100)))
+
+    start = time.process_time()
+    model, _ = run(KDTree(), data, schema, budget=Budget.pure(1), expected_rows=500)
+
+    # Measured 0.3 s; counting the cuts above each level anew, for each column and level, took 80 s.
+    assert time.process_time() - start < 20
+    model.validate(schema)

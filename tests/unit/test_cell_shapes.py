@@ -102,6 +102,21 @@ def test_no_cell_of_the_last_level_is_longer_than_fine_and_none_of_the_first_tha
         assert max(above) > coarse
 
 
+def test_columns_are_cut_in_turn_while_they_are_equally_long():
+    tree = halved_cells(schema_of("x", "many", "day"), 0.25, 0.5)
+
+    assert tree.schedule[:3] == (0, 1, 2)
+    assert tree.schedule[3:6] == (0, 1, 2)
+
+
+def test_missing_and_special_values_are_the_first_cut_of_their_column():
+    tree = halved_cells(schema_of("optional"), 0.5, 1.0)
+
+    (nested,) = tree.hierarchies
+    assert nested.starts(1).tolist() == [0, 2**32]
+    assert nested.starts(2).tolist() == [0, 2**31, 2**32, 2**32 + 1]
+
+
 def test_a_column_that_would_be_cut_too_often_is_named():
     with pytest.raises(
         CapacityError, match="column 'x' would be cut 32 times to reach an edge of 1e-10, above 20; use a longer edge"
@@ -116,6 +131,11 @@ def test_a_tree_with_too_many_levels_is_refused():
         halved_cells(Schema.from_dict({"fields": columns}), 2**-17, 1.0)
 
 
+@pytest.mark.parametrize("epsilon", ["1e-9", "0.3", 7, "1e9"])
+def test_a_pure_budget_is_its_own_epsilon(epsilon):
+    assert epsilon_of(Budget.pure(epsilon)) == Fraction(str(epsilon))
+
+
 @pytest.mark.parametrize("rho", ["1e-12", "0.001", "0.125", "0.3", 2, "12345.678", "1e6"])
 def test_a_zcdp_budget_buys_the_root_of_twice_itself_rounded_down_to_six_digits(rho):
     epsilon = epsilon_of(Budget.zcdp(rho))
@@ -123,3 +143,12 @@ def test_a_zcdp_budget_buys_the_root_of_twice_itself_rounded_down_to_six_digits(
     exact = Fraction(str(rho))
     assert epsilon**2 / 2 <= exact < (epsilon * (1 + Fraction(1, 10**5))) ** 2 / 2
     assert len(str(epsilon.numerator)) <= 7
+
+
+def test_six_digits_are_not_lost_where_a_budget_is_divided():
+    whole = Budget.zcdp("0.7")
+
+    parts = [epsilon_of(whole * share) for share in (Fraction(1, 3), Fraction(2, 3))]
+
+    assert sum(part**2 / 2 for part in parts) <= whole.rho
+    assert sum(part**2 / 2 for part in parts) > whole.rho * Fraction(99999, 100000)

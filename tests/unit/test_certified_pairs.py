@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import lapwing as lw
+from helpers.bits import SeededBits
 from helpers.flag_tables import FLAG, KIND, MIXED, WIDE, flags, frame_of_flags, latent_rows, mixed_rows
 from helpers.pmm_runs import frame_of, run, unit_columns
 from lapwing.kernel.budget.budget import Budget
@@ -16,6 +17,8 @@ from lapwing.kernel.questions.second_moment.question import SecondMoment
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.shared.vectors.certified_pairs import (
     Measured,
+    error_bound,
+    known_range,
     least_square,
     measured_moments,
     noise_quantile,
@@ -74,6 +77,18 @@ def test_a_release_states_its_error_over_all_pairs_and_a_plan_what_noise_makes_o
     assert f"at most {stated.value:.4g} of the rows" in told.text
 
 
+def test_numbers_on_a_line_have_products_and_no_cells():
+    data = frame_of(np.random.default_rng(1).random((2000, 3)))
+
+    release = lw.synthesize(
+        data, unit_columns(3), epsilon=10, mechanism=lw.Microaggregation(numbers="means", directions=1), seed=1
+    )
+
+    kinds = [each.kind for each in release.certificate.accuracy]
+    assert "error of all products" in kinds
+    assert "error of all pairs" not in kinds
+
+
 @pytest.mark.parametrize("rows", [0, 1, 50])
 @pytest.mark.parametrize("epsilon", ["0.001", "0.1", "1000000"])
 @pytest.mark.parametrize("settings", [{"directions": 1}, {"convex_set": "ball", "directions": 1}])
@@ -86,6 +101,33 @@ def test_nothing_is_stated_that_any_two_tables_keep(rows, epsilon, settings):
 
     assert bool(stated) == (in_box and epsilon == "1000000" and rows > 0)
     assert all(each.value < 0.1 for each in stated)
+
+
+def test_the_paper_s_constants_state_products():
+    terms = Terms(relation="replace-one", rows=2000)
+    model, answers = run(
+        Microaggregation(constants="paper"), FLAGS, flags(4), relation="replace-one", budget=Budget.pure(5)
+    )
+
+    (stated,) = pair_statements(answers, terms, model, np.random.default_rng(1))
+
+    assert stated.kind == "error of all products"
+
+
+def test_all_totals_narrow_the_number_of_rows():
+    data = mixed_rows(3000)
+    _, answers = run(Microaggregation(directions=1), data, MIXED, bits=SeededBits(1))
+
+    failure = Fraction(1, 20)
+    first = next(answer for answer in answers if answer.question.kind in ("MarginalCounts", "CellSums"))
+    alone = known_range([first], TERMS, failure)
+
+    low, high = known_range(answers, TERMS, failure)
+
+    assert low <= 3000 <= high
+    assert high - low < alone[1] - alone[0]
+    assert known_range(answers, Terms(relation="replace-one", rows=7), Fraction(1, 20)) == (7.0, 7.0)
+    assert known_range((), TERMS, Fraction(1, 20)) == (0.0, math.inf)
 
 
 @pytest.mark.parametrize("kind", ["laplace", "gaussian"])
@@ -102,3 +144,16 @@ def test_quantiles_that_are_not_simulated_are_wider(kind, parameter, monkeypatch
     assert bounded[1] <= simulated[1] <= middle**2
     assert simulated[0] <= bounded[0] <= 1.5 * middle
     assert simulated[0] >= middle or parameter < 1
+
+
+def test_a_range_of_rows_costs_no_more_than_its_worst_end():
+    rng, law = np.random.default_rng(1), NoiseLaw("laplace", Fraction(20))
+    part = Measured(rng.random(50), 1000 * rng.random(50), np.ones(50), law, 1, rng.random(50))
+    bounds = [
+        error_bound([part], (end, end), Fraction(1, 20), np.random.default_rng(2)) for end in (900.0, 1000.0, 1100.0)
+    ]
+
+    whole = error_bound([part], (900.0, 1100.0), Fraction(1, 20), np.random.default_rng(2))
+
+    assert max(bounds) <= whole * (1 + 1e-12)
+    assert math.isinf(error_bound([part], (0.0, 5.0), Fraction(1, 20), rng))

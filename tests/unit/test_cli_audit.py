@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import json
 from fractions import Fraction
 
 import pytest
@@ -101,6 +102,19 @@ def audited(tmp_path_factory):
         return folder, *on_a_terminal("--json", "found.json")
 
 
+def test_the_findings_are_written_for_programs(audited):
+    folder, status, out, _ = audited
+
+    written = json.loads((folder / "found.json").read_text(encoding="utf-8"))
+    assert status == 0, out
+    assert written["passed"] is True
+    assert written["runs"] == 300
+    assert {each["name"] for each in written["releases"]} == {"Independent"}
+    assert all(each["pairs"] == each["released"] == 4 for each in written["releases"])
+    assert all(each["runs"] == 300 and each["passed"] for each in written["questions"])
+    assert [path.name for path in folder.iterdir()] == ["found.json"]
+
+
 def test_progress_is_shown_on_a_terminal_alone_and_is_no_part_of_what_is_audited(audited, tmp_path, monkeypatch):
     _, _, out, shown = audited
 
@@ -117,6 +131,14 @@ def test_progress_is_shown_on_a_terminal_alone_and_is_no_part_of_what_is_audited
 # ------------------------------------------------------------------------------------------------ what is shown
 
 
+def test_a_table_shows_claims_losses_and_verdicts():
+    lines = report(release(), question()).text().splitlines()
+
+    assert " ".join(lines[2].split()) == "Independent add-remove 3 ε 1 to 10, ρ 0.5 3 3 99.9 % 0.5 passed"
+    assert " ".join(lines[6].split()) == "MarginalCounts one table replace-one 1 ε 2 1.999 1000 1.5 passed"
+    assert lines[8] == "PASSED: no promise broken in 3 pairs of tables and 2000 answers, 2 s of processor time."
+
+
 def test_what_is_above_its_claim_fails_and_says_so():
     broken = report(release(), question(certified=2.0001))
 
@@ -126,6 +148,23 @@ def test_what_is_above_its_claim_fails_and_says_so():
     )
     assert "FAILED: 1 promise broken" in broken.text()
     assert not broken.to_dict()["passed"]
+
+
+def test_what_loses_exactly_its_claim_passes():
+    assert question(certified=2.0).has_passed
+    assert not question(certified=2.0000001).has_passed
+
+
+@pytest.mark.parametrize("certified", [0.0, 0.0009999])
+@pytest.mark.parametrize(("is_within", "word"), [(False, "too few runs"), (True, "within δ")])
+def test_a_question_about_which_nothing_is_certain_says_why_and_shows_no_number(certified, is_within, word):
+    found = question(certified=certified, is_within_delta=is_within)
+
+    assert found.has_passed
+    assert f" {word} " in report(found).text()
+    assert " 0.000 " not in report(found).text()
+    assert found.to_dict()["certified_at_least"] is None
+    assert found.to_dict()["why_nothing"] == word
 
 
 @pytest.mark.parametrize(

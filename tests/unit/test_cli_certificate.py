@@ -14,6 +14,7 @@ from helpers.command import lapwing
 from helpers.linked_homes import SCHEMA as HOMES
 from helpers.linked_homes import tables
 from helpers.small_people import synthesize, write_people
+from lapwing.model.certificate.certificate import Certificate
 
 CERTIFICATE = "out.csv.certificate.json"
 SIGNATURE = f"{CERTIFICATE}.sig"
@@ -198,6 +199,21 @@ def test_every_edit_of_a_certificate_is_found_by_the_model_file(place):
     assert len(edits) > 20
 
 
+def test_a_signature_is_openssh_s_both_ways(place):
+    allowed = f"ada@example.org {Path('ada.pub').read_text()}"
+    Path("allowed").write_text(f"# who may sign\neve@example.org {Path('eve.pub').read_text()}{allowed}")
+    check = ["ssh-keygen", "-Y", "verify", "-f", "allowed", "-I", "ada@example.org", "-n", "file", "-s", SIGNATURE]
+
+    with open(CERTIFICATE, "rb") as file:
+        subprocess.run(check, stdin=file, check=True)
+    assert verified("out.csv", "m.lapwing", "--key", "allowed").out.endswith("signed by ada@example.org\n")
+
+    subprocess.run(["ssh-keygen", "-Y", "sign", "-f", "eve", "-n", "file", "other.csv.certificate.json"], check=True)
+    theirs = ("--signature", "other.csv.certificate.json.sig", "--key", "eve.pub")
+    assert verified("other.csv", "m2.lapwing", *theirs, certificate="other.csv.certificate.json").status == 0
+    assert signed(*theirs[:2]).error == f"{theirs[1]} is no signature by ada.pub; ask the signer for both"
+
+
 def test_a_signature_for_another_purpose_is_none(place):
     Path(SIGNATURE).unlink()
     subprocess.run(["ssh-keygen", "-Y", "sign", "-f", "ada", "-n", "git", CERTIFICATE], check=True)
@@ -218,6 +234,48 @@ def test_a_signature_for_another_purpose_is_none(place):
 )
 def test_what_cannot_be_signed_checked_or_written_is_refused(more, code, place):
     assert lapwing("certificate", *more).code == code
+
+
+def test_without_openssh_one_sentence_says_so(place, monkeypatch):
+    monkeypatch.setenv("PATH", str(place))
+
+    found = signed()
+
+    assert (found.error, found.code) == (
+        "signatures are made by ssh-keygen, which is not installed; install OpenSSH",
+        "LW701",
+    )
+
+
+def test_a_folder_of_rows_is_named_file_by_file(place):
+    (place / "rows").mkdir()
+    assert synthesize(*FAST, out="rows/").status == 0
+    issued = Certificate.from_dict(json.loads(Path("rows.certificate.json").read_text())).issued
+
+    assert all(each.target.as_posix().startswith("rows/") for each in issued.files)
+    assert [each.rows for each in issued.files] == [pl.read_parquet(each.target).height for each in issued.files]
+    assert verified("rows", certificate="rows.certificate.json").status == 0
+    next(iter(Path("rows").iterdir())).unlink()
+    assert verified("rows", certificate="rows.certificate.json").status == 1
+
+
+def test_two_files_of_one_name_are_told_apart_by_what_is_in_them(place):
+    edit(lambda all_: [each.update(name="x") for each in all_["issued"]["files"]])
+    for folder, file in zip("ab", ("m.lapwing", "out.csv"), strict=True):
+        Path(folder).mkdir()
+        shutil.copy(file, f"{folder}/x")
+
+    assert verified("a/x", "b/x").status == 0
+    shutil.copy("s.json", "a/x")
+    assert verified("a/x", "b/x").status == 1
+
+
+def test_a_certificate_that_was_not_written_with_files_names_none(place):
+    edit(lambda all_: all_.update(issued=None))
+
+    assert lapwing("certificate", "show", CERTIFICATE).status == 0
+    assert lapwing("certificate", "show", "--details", CERTIFICATE).status == 0
+    assert "names no files" in verified("out.csv", "m.lapwing").err
 
 
 def test_linked_releases_are_checked_alike(tmp_path, monkeypatch):
@@ -264,3 +322,23 @@ def test_a_certificate_that_lapwing_never_writes_is_refused_in_one_line(place, k
     assert found.status == 1
     assert found.err.count("\n") == 1
     assert "[LW602]" in found.err
+
+
+def test_amounts_of_a_size_that_no_release_has_are_refused(place):
+    told = json.loads(Path(CERTIFICATE).read_text())
+    huge = "9" * 1900
+    for line in told["costs"]:
+        line["cost"] = dict.fromkeys(line["cost"], "0") if isinstance(line["cost"], dict) else "0"
+    told["total"] = {key: huge if key in ("epsilon", "amount") else value for key, value in told["total"].items()}
+    Path(CERTIFICATE).write_text(json.dumps(told))
+
+    assert "[LW602]" in lapwing("certificate", "show", "--details", CERTIFICATE).err
+
+
+def test_names_of_files_clear_no_screen(place):
+    name = "\x1b[2J\n2 of 2 files.json"
+    Path(name).write_text("{}")
+
+    said = lapwing("certificate", "verify", name, "out.csv")
+    assert "\x1b" not in said.err
+    assert said.err.count("\n") == 1

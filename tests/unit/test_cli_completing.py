@@ -10,7 +10,9 @@ import pytest
 from lapwing.cli import options as completing
 from lapwing.extras.audit.run import targets
 from lapwing.kernel.terms import Relation
+from lapwing.mechanisms.registry import MECHANISMS
 
+NAMES = tuple(kind.name for kind in sorted(MECHANISMS.values(), key=lambda kind: kind.__module__.split(".")[-2]))
 ASK = "from lapwing.cli.main import run\nrun()\n"
 # What would make a TAB wait; sys.modules is looked at when all is said.
 HEAVY = ("numpy", "polars", "scipy", "narwhals", "rich", "pandas")
@@ -39,6 +41,10 @@ def test_a_tab_offers_commands_and_waits_for_no_large_package() -> None:
     assert offered("lapwing s") == ["start", "studio", "synthesize", "sample", "schema"]
 
 
+def test_a_tab_offers_names_of_mechanisms_to_a_command_that_takes_one() -> None:
+    assert offered("lapwing synthesize t.csv --mechanism P") == ["PMM", "PrivateSampling", "PSMM"]
+
+
 @pytest.mark.parametrize(("shell", "word"), [("bash", "COMPREPLY"), ("zsh", "compdef"), ("fish", "--command lapwing")])
 def test_each_shell_gets_a_script_that_asks_lapwing(shell: str, word: str) -> None:
     done = asked(WATCHED, _LAPWING_COMPLETE=f"source_{shell}")
@@ -46,6 +52,14 @@ def test_each_shell_gets_a_script_that_asks_lapwing(shell: str, word: str) -> No
     assert done.returncode == 0, done
     assert word in done.stdout
     assert f"_LAPWING_COMPLETE=complete_{shell}" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("incomplete", "names"),
+    [("", NAMES), ("K", ("KDTree",)), ("k", ("kdtree",)), ("kdt", ("kdtree",)), ("x", ())],
+)
+def test_names_are_offered_in_the_case_that_is_typed(incomplete: str, names: tuple[str, ...]) -> None:
+    assert tuple(completing.mechanism_names(incomplete)) == names
 
 
 def test_the_names_that_are_offered_are_those_that_exist() -> None:

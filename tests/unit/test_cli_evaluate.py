@@ -88,6 +88,19 @@ def test_the_report_is_one_file_that_says_it_is_internal_and_tells_of_the_releas
     assert sum(group["rows"] for group in groups) == 1500
 
 
+def test_where_the_schema_has_no_name_the_report_is_called_by_the_file(tmp_path):
+    (tmp_path / "s.json").write_text(json.dumps({"fields": [{"name": name, "type": "boolean"} for name in "ab"]}))
+    rows = pl.DataFrame({"a": [True, False] * 20, "b": [True, True, False, False] * 10})
+    for file in ("stays.parquet", "out.parquet"):
+        rows.write_parquet(tmp_path / file)
+
+    files = [tmp_path / file for file in ("stays.parquet", "out.parquet")]
+    said = lapwing("evaluate", *files, "--schema", tmp_path / "s.json", "-o", tmp_path / "r.html")
+
+    assert said.status == 0
+    assert ">Synthetic beside real rows: stays</h1>" in (tmp_path / "r.html").read_text(encoding="utf-8")
+
+
 def test_what_cannot_be_done_is_one_line_and_no_file(synthetic, tmp_path):
     metrics = tmp_path / "metrics.json"
 
@@ -97,6 +110,15 @@ def test_what_cannot_be_done_is_one_line_and_no_file(synthetic, tmp_path):
     assert "no modelled column" in evaluate(synthetic, "--by", "wealth", "--json", metrics).error
     assert "cannot be read" in evaluate(synthetic, "--model", tmp_path / "no.lapwing", "--json", metrics).error
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_figures_never_replace_an_input(synthetic):
+    before = synthetic.read_bytes()
+
+    said = evaluate(synthetic, "--json", synthetic)
+
+    assert "is read by the same command" in said.error
+    assert synthetic.read_bytes() == before
 
 
 def test_a_report_that_cannot_be_made_is_refused_before_rows_are_read(synthetic, tmp_path):

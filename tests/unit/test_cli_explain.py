@@ -23,6 +23,15 @@ def test_every_code_is_explained_within_a_terminal_without_signs_of_markdown():
         assert max(map(len, said.out.splitlines())) <= 100
 
 
+@pytest.mark.parametrize("spelling", ["LW310", "lw310", "310", "[LW310]"])
+def test_a_code_is_known_in_every_spelling(spelling):
+    assert lapwing("explain", spelling).out.startswith("LW310: Exactly one budget must be given\n")
+
+
+def test_a_command_in_an_explanation_stands_on_a_line_of_its_own():
+    assert "\n    lapwing mechanisms\n" in lapwing("explain", "LW305").out
+
+
 @pytest.mark.parametrize("unknown", ["LW999", "9", "LW", "budget", "٣١٠"])
 def test_an_unknown_code_is_refused_with_the_way_to_the_list(unknown):
     said = lapwing("explain", unknown)
@@ -37,6 +46,13 @@ def test_without_a_code_or_with_two_wishes_it_is_wrong_usage(arguments):
 
     assert (said.status, said.code) == (2, "LW903")
     assert "give a code such as LW310, or --list for all of them" in said.error
+
+
+def test_the_list_has_every_code_with_its_title():
+    lines = lapwing("explain", "--list").out.splitlines()
+
+    assert [line[:5] for line in lines[1:]] == sorted(explained())
+    assert "LW203  The schema is still a draft" in lines
 
 
 FAILURES = {

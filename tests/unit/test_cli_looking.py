@@ -90,6 +90,27 @@ def test_a_file_whose_first_line_is_none_of_names_costs_nothing_either(place, fo
     assert "spent         epsilon 0" in lapwing("ledger", "show").out
 
 
+def test_the_cure_that_is_named_is_one(place):
+    write(place, {"charges": "9.715", "age": "62,8", "seen": "31.12.2020", "share": "NA"}, sep=";")
+    schema = {"fields": [dict(field) for field in FIELDS], "dialect": {"delimiter": ";"}, "missingValues": ["", "NA"]}
+    for place_of, keys in ((0, {"groupChar": ".", "decimalChar": ","}), (1, {"decimalChar": ","})):
+        schema["fields"][place_of] |= keys
+    schema["fields"][3]["format"] = "%d.%m.%Y"
+    (place / "s.json").write_text(json.dumps(schema))
+
+    said = synthesize("--check", "--rows", "10")
+
+    assert said.status == 0, said.err
+    assert "2020" in (place / "out.csv").read_text()
+
+
+def test_a_share_of_misfits_may_be_allowed_and_is_a_number(place):
+    write(place, {"smokes": "ja"})
+
+    assert synthesize("--check", "--misfits", "1").status == 0
+    assert "misfits must be a share from 0 to 1" in synthesize("--check", "--misfits", "5%").error
+
+
 def test_a_look_is_recommended_by_name_until_one_was_taken_and_the_file_is_changed(place):
     write(place, {})
     command = "`lapwing schema check s.json rows.csv`"
@@ -145,3 +166,63 @@ def test_learn_looks_first_too(place):
     assert not said.out
     assert "`lapwing schema check d.json rows.csv`" in recommended.err
     assert "most cells are missing or are no integer" in recommended.err + recommended.out
+
+
+def test_a_draft_can_be_checked_against_its_table(place):
+    write(place, {"charges": '"9,715"'})
+    (place / "d.json").write_text(json.dumps({"draft": True, "fields": [{"name": "charges", "type": "integer"}]}))
+
+    said = lapwing("schema", "check", "d.json", "rows.csv")
+
+    assert said.status == 0
+    assert said.out.splitlines()[-1] == 'charges: 40 of 40 cells are no integer; write "groupChar": "," in its field'
+
+
+def test_manners_of_the_first_hour(place):
+    write(place, {})
+
+    missing = lapwing("synthesize", "rows.csv", "--epsilon", "1", "-o", "out.csv")
+    (place / "table.parquet").write_bytes(b"PAR1 and so on PAR1")
+    table = lapwing("synthesize", "rows.csv", "--schema", "table.parquet", "--epsilon", "1", "-o", "out.csv")
+    helped = lapwing("synthesize", "rows.csv", "--schema", "s.json", "--epsilon", "1", "-o", "out.csv", "--set", "help")
+    spelt = lapwing(
+        "plan", "--schema", "s.json", "--expected-rows", "40", "--epsilon", "1", "--neighbors", "replace-one"
+    )
+
+    assert (missing.status, missing.code) == (2, "LW903")
+    assert "`lapwing start DATA` asks for it, `lapwing schema draft DATA` drafts it" in missing.error
+    assert "is a table in Parquet; a table is given as DATA" in table.error
+    assert helped.status == 0
+    assert "rounds : int" in helped.out
+    assert not (place / "out.csv").exists()
+    assert "replace-one neighbours" in spelt.out
+
+
+def test_lists_are_written_with_commas_too(place):
+    write(place, {})
+    assert synthesize("--model", "m.lapwing").status == 0
+
+    said = lapwing("query", "m.lapwing", "--column", "town,smokes")
+
+    assert said.out.split()[:2] == ["town", "smokes"]
+    assert said.out == lapwing("query", "m.lapwing", "--column", "town", "--column", "smokes").out
+
+
+def test_files_have_names_of_their_own_where_none_is_given_and_none_is_replaced(place):
+    write(place, {})
+    (place / "d.json").write_text(json.dumps({"draft": True, "fields": [{"name": "charges", "type": "integer"}]}))
+    paid = ["--epsilon", "1", "--mechanism", "independent", "--ledger", "budget.db"]
+
+    assert lapwing("schema", "draft", "rows.csv").status == 0
+    assert lapwing("schema", "learn", "rows.csv", "--schema", "d.json", *paid[:2]).status == 0
+    made = lapwing("synthesize", "rows.csv", "--schema", "s.json", *paid, "--model", "m.lapwing")
+    again = lapwing("synthesize", "rows.csv", "--schema", "s.json", *paid)
+    assert lapwing("report", "m.lapwing").status == 0
+
+    assert made.status == 0, made.err
+    assert (
+        again.error == "rows.synthetic.csv is there already and holds an earlier release; give a new file, or remove it"
+    )
+    for name in ("rows.schema.json", "rows.learned.json", "rows.synthetic.csv", "m.report.html"):
+        assert (place / name).exists(), name
+    assert "spent         epsilon 1" in lapwing("ledger", "show").out

@@ -4,9 +4,11 @@ import sys
 import warnings
 from pathlib import Path
 
+import polars as pl
 import pytest
 import typer
 
+import lapwing as lw
 from helpers.command import lapwing
 from lapwing.cli import main
 from lapwing.errors import BudgetError, LapwingWarning
@@ -100,6 +102,32 @@ def test_the_installed_command_exits_with_the_status():
     assert bad.stderr.count("\n") == refused.stderr.count("\n") == 1
 
 
+def test_help_loads_no_table_library():
+    code = "import sys; from lapwing.cli.main import execute; execute(['--help']); print(sorted(sys.modules))"
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert "typer" in done.stdout
+    assert "numpy" not in done.stdout
+    assert "polars" not in done.stdout
+    assert "numba" not in done.stdout
+
+
+def test_answers_of_a_saved_model_need_no_compiler(tmp_path):
+    schema = {"fields": [{"name": name, "type": "boolean"} for name in "abc"]}
+    rows = pl.DataFrame({name: [True, False] * 200 for name in "abc"})
+    lw.synthesize(rows, schema, epsilon=5, mechanism=lw.Adaptive(particles=64, rounds=2)).save(tmp_path / "m.lapwing")
+    code = (
+        "import sys; from lapwing.cli.main import execute\n"
+        "assert execute(['query', 'm.lapwing', '--column', 'a']) == 0\n"
+        "print('numba' in sys.modules)"
+    )
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
+
+    assert done.stdout.splitlines()[-1] == "False"
+
+
 @pytest.mark.parametrize("is_buffered", [True, False])
 def test_output_onto_a_full_disk_is_one_line(is_buffered):
     if not Path("/dev/full").exists():
@@ -116,3 +144,14 @@ def test_output_onto_a_full_disk_is_one_line(is_buffered):
         "lapwing: standard output, or a temporary file, cannot be written (No space left on device); "
         "give it a place with free space [LW902]\n"
     )
+
+
+def test_a_reader_that_goes_away_is_told_nothing():
+    command = [COMMAND, "mechanisms"]
+    reads, writes = os.pipe()
+    os.close(reads)
+
+    done = subprocess.run(command, stdout=writes, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writes)
+
+    assert (done.returncode, done.stderr) == (1, "")

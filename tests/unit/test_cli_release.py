@@ -11,6 +11,7 @@ import pytest
 
 from helpers.command import lapwing
 from helpers.small_people import made_model, synthesize, write_people
+from lapwing.cli.commands.synthesize import _report
 from lapwing.kernel.budget.budget import requested_budget
 
 
@@ -78,6 +79,34 @@ def test_a_delta_is_suggested_only_where_it_would_help_and_with_the_noise_of_the
     assert (said.err.count("noise per count would"), said.err.count(hint)) == (hints, hints)
 
 
+@pytest.mark.parametrize(("more", "hints"), [([], 1), (["--delta", "1e-9"], 0)])
+def test_the_default_says_once_what_a_delta_gains(place, more, hints):
+    fields = [{"name": f"c{number}", "type": "boolean"} for number in range(20)]
+    Path("s.json").write_text(json.dumps({"fields": fields}))
+    pl.DataFrame({field["name"]: [True, False] * 300 for field in fields}).write_parquet("data.parquet")
+
+    said = synthesize("--rows", "1", "--set", "particles=64", "--details", *more)
+
+    assert said.status == 0, said.err
+    assert said.err.count("noise per count of the first table would fall from sd ") == hints
+
+
+def test_quiet_says_nothing(place):
+    said = synthesize("--quiet")
+
+    assert (said.status, said.out, said.err) == (0, "", "")
+
+
+def test_rows_seed_and_settings_are_followed(place):
+    first = synthesize("--rows", "7", "--seed", "5", "--mechanism", "INDEPENDENT", "--set", "groups=16")
+
+    assert first.status == 0, first.err
+    certificate = json.loads(Path("out.csv.certificate.json").read_text())
+    assert pl.read_csv("out.csv").height == certificate["written_rows"] == 7
+    assert certificate["settings"] == {"groups": 16}
+    assert certificate["seed"] == 5
+
+
 def test_without_a_certificate_none_is_written_and_none_is_left_beside_other_rows(place):
     alone = synthesize("--no-certificate")
     synthesize()
@@ -87,6 +116,15 @@ def test_without_a_certificate_none_is_written_and_none_is_left_beside_other_row
     assert alone.status == 0
     assert "would not describe the new rows" in refused.error
     assert Path("out.csv").read_bytes() == before
+
+
+def test_a_refused_target_costs_nothing(place):
+    init_ledger()
+
+    said = synthesize("--ledger", "budget.db", out="nowhere/out.csv")
+
+    assert said.status == 1
+    assert "epsilon 0" in next(line for line in lapwing("ledger", "show").out.splitlines() if line.startswith("spent"))
 
 
 def test_overspending_is_refused_and_nothing_is_written(place):
@@ -169,6 +207,21 @@ def test_the_demo_writes_its_files_and_says_what_was_spent(place):
     assert said.err.splitlines()[-1].startswith("lapwing: Now your own file: `lapwing start FILE`")
     echoed = [line for line in said.err.splitlines() if not line.startswith("lapwing: ")]
     assert [line.split()[2] for line in echoed] == ["synthesize", "query", "report"]
+
+
+@pytest.mark.full
+def test_a_quiet_demo_says_nothing(place):
+    assert lapwing("demo", "--quiet").err == ""
+
+
+def test_the_demo_does_without_a_report_where_the_extra_is_missing(place, monkeypatch):
+    monkeypatch.setitem(sys.modules, "altair", None)
+    said = []
+
+    _report(None, place / "adult.report.html", "adult.lapwing", said.append, said.append)
+
+    assert [each.partition("; run ")[0] for each in said] == ["No report: a report needs altair"]
+    assert not (place / "adult.report.html").exists()
 
 
 LIMITED = """

@@ -30,6 +30,17 @@ def data(tmp_path):
     return path
 
 
+def test_check_of_a_long_schema_fits_one_screen(tmp_path):
+    fields = [{"name": f"column {number}", "type": "boolean"} for number in range(300)]
+    (tmp_path / "s.json").write_text(json.dumps({"fields": fields}))
+
+    out = lapwing("schema", "check", tmp_path / "s.json").out
+
+    assert out.count("\n") < 52
+    assert "and 260 more" in out
+    assert "and 290 more" in out
+
+
 def without_unit(schema_file):
     schema_file.write_text(json.dumps({key: value for key, value in SCHEMA.items() if key != "privacyUnit"}))
 

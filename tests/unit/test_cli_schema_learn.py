@@ -9,6 +9,7 @@ import pytest
 import lapwing as lw
 from helpers.command import lapwing
 from lapwing.errors import DataError
+from lapwing.model.certificate.certificate import Certificate
 from lapwing.schema.schemas import Schema
 
 DRAFT = {
@@ -44,6 +45,37 @@ def test_the_schema_is_written_and_what_was_learned_is_printed(files, tmp_path):
     assert re.search(r"^town +string +3 categories: Bern, Uri, \(other\) +dp$", said.out, re.MULTILINE)
     assert any(line.startswith("Cost: epsilon 1e+06 at delta 1e-06") for line in lines), lines
     assert lines[-1].startswith(f"Next: `lapwing synthesize {tmp_path / 'd.csv'} --schema {tmp_path / 's2.json'}")
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["--fields", "age", "--fields", "town"],
+        ["--fields", "age,town"],
+        ["--fields", "age, town"],
+        ["--fields", "age", "town"],
+        ["--fields", "age,town", "age"],
+    ],
+)
+def test_fields_are_named_in_several_ways(files, tmp_path, names):
+    assert lapwing(*files, *BUDGET, *names).status == 0
+
+    found = Schema.load_draft(tmp_path / "s2.json")
+    assert found.purchases[-1].fields == ("age", "town")
+    assert found.field("pay, net").blank
+
+
+def test_the_certificate_goes_where_it_is_wanted_or_nowhere(files, tmp_path):
+    usual = tmp_path / "s2.json.certificate.json"
+
+    assert lapwing(*files, *BUDGET, "--certificate", tmp_path / "c.json").status == 0
+    assert Certificate.from_dict(json.loads((tmp_path / "c.json").read_text())).mechanism == "domain"
+    (tmp_path / "s2.json").unlink()
+    assert lapwing(*files, *BUDGET, "--no-certificate").status == 0
+    assert not usual.exists()
+    (tmp_path / "s2.json").unlink()
+    usual.write_text("{}")
+    assert "would not describe" in lapwing(*files, *BUDGET, "--no-certificate").error
 
 
 def test_the_ledger_has_a_line_and_repeating_with_the_transcript_adds_none(files, tmp_path):

@@ -4,14 +4,18 @@ import contextlib
 import io
 import json
 import random
+from fractions import Fraction
 
 import openpyxl
 import pandas as pd
 import polars as pl
+import pyreadstat
 import pytest
 
+from helpers import databases
 from helpers.command import lapwing
 from lapwing.kernel.budget.budget import requested_budget
+from lapwing.kernel.budget.conversions import rho_for
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.schema.catalogue import catalogue
 from lapwing.schema.schemas import Schema
@@ -112,10 +116,79 @@ def test_purchase_and_release_spend_what_was_granted_together(place, monkeypatch
     assert len(Schema.load("patients.learned.json").purchases) == 1
 
 
+def test_lists_of_texts_leave_half_of_delta_to_the_rest(place, monkeypatch):
+    said = start(monkeypatch, *ANSWERS, "1", "1e-9", "1", "n")
+
+    assert said.status == 0, said.err
+    balance = Ledger.open("patients.budget.db").balance()
+    assert 0.999 * balance.limit < balance.spent <= balance.limit == rho_for(Fraction(1), Fraction(1, 2 * 10**9))
+    assert balance.delta == Fraction(1, 10**9)
+    assert 0 < balance.selection_spent < balance.selection_delta
+
+
+def test_doubts_about_the_file_are_told_before_they_are_answered_by_enter(place, monkeypatch):
+    rows = [f"{number:05d},{number % 12 + 1:02d}/0{number % 9 + 1}/2021,{number}" for number in range(1, 61)]
+    (place / "clinic.csv").write_text("\n".join(["Report 2021", "zip,day,n", *rows, "Source: register"]))
+
+    said = start(monkeypatch, "y", table=["clinic.csv"])
+
+    assert "skipRows 1" in said.err
+    assert 'Before you go on: is the line of names the one below "skipRows" lines?' in said.err
+    assert "Before you go on: why do some rows end before the last column?" in said.err
+    (place / "clinic.csv").write_text("\n".join(["zip,day,n", *rows]))
+
+    said = start(monkeypatch, "y", table=["clinic.csv"])
+
+    assert "Before you go on: day: may day and month be the other way round?" in said.err
+    assert "digits that begin with a zero, or as in 12E3, are read as text" in said.err
+
+
+STUDY = {"id": "F8.0", "sex": "F8.0", "edu": "F8.0", "age": "F8.0"}
+
+
 def study(rows=300):
     rng = random.Random(1)
     draw = {"sex": (1, 2), "edu": (1, 2, 3, 9), "age": range(18, 90)}
     return pd.DataFrame({"id": range(rows), **{name: rng.choices(each, k=rows) for name, each in draw.items()}})
+
+
+def test_a_code_book_is_taken_by_name_and_its_columns_are_not_asked_for(place, monkeypatch):
+    labels = {"sex": {1: "male", 2: "female"}, "edu": {1: "low", 2: "mid", 3: "high", 9: "refused"}}
+    pyreadstat.write_sav(
+        study(),
+        place / "study.sav",
+        variable_value_labels=labels,
+        missing_ranges={"edu": [9]},
+        variable_measure={"sex": "nominal"},  # of edu it is not known whether its codes are all that occur
+        variable_format=STUDY,
+    )
+
+    said = start(
+        monkeypatch, "y", "y", "id", "codes", "18..99", "", "y", *PAID[:2], "300", "y", "100", "y", table=["study.sav"]
+    )
+
+    assert said.status == 0, said.err
+    assert "Is the code book in study.sav public" in said.out
+    assert "code book: 1 = male; 2 = female" in said.err
+    assert "code book: 1 = low; 2 = mid; 3 = high; missing: 9" in said.err
+    schema = Schema.load("study.schema.json")
+    found = [(each.name, each.categories, each.missing_values, each.provenance) for each in schema.columns]
+    assert found == [
+        ("sex", (1, 2), ("",), "public"),
+        ("edu", (1, 2, 3), ("", "9"), "public"),
+        ("age", None, ("",), "public"),
+    ]
+    assert (place / "study.evaluation.html").exists()
+
+
+def test_a_code_book_that_is_not_public_is_not_taken(place, monkeypatch):
+    pyreadstat.write_sav(study(), place / "study.sav", variable_value_labels={"sex": {1: "male", 2: "female"}})
+
+    start(monkeypatch, "n", "y", "id", "1, 2", "1, 2, 3, 9", "18..99", "", table=["study.sav"])
+
+    described = Schema.load("study.schema.json")
+    assert [each.description for each in described.fields] == [""] * 4
+    assert described.field("sex").categories == (1, 2)
 
 
 @contextlib.contextmanager
@@ -127,6 +200,33 @@ def in_workbook(place):
     yield ["study.xlsx"], "study"
 
 
+@contextlib.contextmanager
+def in_postgres(_):
+    with databases.postgres() as url:
+        values = ", ".join(str(tuple(row)) for row in study().to_numpy().tolist())
+        databases.run(
+            url, "CREATE TABLE study (id int, sex int, edu int, age int)", f"INSERT INTO study VALUES {values}"
+        )
+        yield ["--sql", "select * from study", "--db", url], "table"
+
+
+@pytest.mark.parametrize("kept", [in_workbook, in_postgres])
+def test_workbooks_and_databases_are_started_with_too(place, monkeypatch, kept):
+    answers = ["y", "id", "1, 2", "1, 2, 3", "18..99", "", "y", *PAID[:2], "300", "y", "100", "y"]
+    with kept(place) as (table, name):
+        said = start(monkeypatch, *answers, table=table)
+
+    assert said.status == 0, said.err
+    assert pl.read_csv(f"{name}.synthetic.csv").columns == ["id", "sex", "edu", "age"]
+    assert databases.PASSWORD not in said.out + said.err
+    assert not [
+        each for each in place.rglob("*") if each.is_file() and databases.PASSWORD.encode() in each.read_bytes()
+    ]
+    for made in ("schema.json", "budget.db", "lapwing", "report.html", "evaluation.html"):
+        assert (place / f"{name}.{made}").exists()
+    assert "Not looked at yet" not in said.err
+
+
 def test_no_text_of_a_cell_is_shown_unless_its_owner_asks_to_look(place, monkeypatch):
     hidden = start(monkeypatch, *ANSWERS)
     (place / "patients.schema.json").unlink()
@@ -135,6 +235,27 @@ def test_no_text_of_a_cell_is_shown_unless_its_owner_asks_to_look(place, monkeyp
     assert "Straßburg" not in hidden.err + hidden.out
     assert "Straßburg" in shown.err
     assert "internal - do not publish" in shown.err
+
+
+def test_an_answer_that_is_none_is_told_so_and_asked_again(place, monkeypatch):
+    told = {
+        "0..x": "write a range such as 0..120",
+        "120..0": "minimum 120 is above",
+        "?": "LOW..HIGH from public knowledge",
+        "list": "ISO 3166-1 alpha-2",
+        "currency": 'domain "currency" is for type string',
+    }
+
+    said = start(monkeypatch, *ANSWERS[:3], *told, *ANSWERS[3:])
+
+    assert [says for says in told.values() if said.err.count(says) != 1] == []
+    assert Schema.load_draft("patients.schema.json").field("Alter").maximum == 120
+
+
+def test_rows_of_one_person_are_protected_together(place, monkeypatch):
+    start(monkeypatch, "n", "Nr", "3", *ANSWERS[2:])
+
+    assert Schema.load_draft("patients.schema.json").unit_label == "Nr:3"
 
 
 def test_every_entry_of_the_catalogue_is_a_field_and_names_its_source():

@@ -10,6 +10,7 @@ from lapwing.extras.evaluate.metrics import columns
 from lapwing.extras.evaluate.metrics.columns import (
     PERCENTS,
     compare_columns,
+    error_sizes,
     missing_given,
     missing_together,
     pairs_given,
@@ -89,6 +90,29 @@ def test_errors_of_numbers_are_those_counted_by_hand(field, real, other, expecte
     }
 
 
+def test_codes_of_a_small_type_do_not_wrap():
+    real, other = np.array([0, 250], dtype=np.uint8), np.array([250, 0], dtype=np.uint8)
+
+    assert compared(number(most=252), real, other).numbers.wasserstein == 0
+
+
+def test_sizes_are_listed_by_kind_without_signs_and_without_what_has_no_unit():
+    fields = [number("x", special=[-1, 99]), number("y", required=True), {"name": "z", "type": "boolean"}]
+    real = {"x": np.array([0, 4, 10, 11]), "y": np.array([5, 5, 5, 5]), "z": np.array([0, 1, 2, 2])}
+    other = {"x": np.array([0, 0, 10, 10]), "y": np.array([5, 5, 5, 6]), "z": np.array([0, 0, 0, 1])}
+
+    sizes = error_sizes(compare_columns(real, other, Schema.from_dict({"fields": fields})))
+
+    assert {key: sizes[key] for key in ("missing", "special", "mean", "deviation", "kolmogorov")} == {
+        "missing": {"x": 0.0, "z": 0.5},
+        "special": {"x": 0.25},
+        "mean": {"x": 1.0},
+        "deviation": {"x": 1.0},
+        "kolmogorov": {"x": 0.5, "y": 0.25},
+    }
+    assert set(sizes) == {"missing", "special", "mean", "deviation", "rank", "kolmogorov", "wasserstein"}
+
+
 @pytest.mark.parametrize("codes", [{}, {"x": np.zeros(0, dtype=np.int64)}])
 def test_a_column_without_codes_is_refused(codes):
     with pytest.raises(ParameterError, match='codes of column "x", at least one row'):
@@ -137,3 +161,18 @@ def test_missing_in_the_wrong_part_of_another_column_is_found():
     # constant, and for d, which is never missing, over a, the tables agree.
     assert found.distances.tolist() == [0.5, 0.0, 0.0]
     assert found.possible == 6
+
+
+def test_values_in_the_same_sixteenth_of_the_domain_are_the_same():
+    real, near, far = codes(a=[2, 0], b=[0, 99]), codes(a=[2, 0], b=[5, 94]), codes(a=[2, 0], b=[6, 92])
+
+    assert [missing_given(real, each, SCHEMA, (("a", "b"),)).mean for each in (near, far)] == [0, 1]
+
+
+def test_codes_of_gaps_in_small_types_do_not_wrap():
+    many = number("b", most=15, special=list(range(20, 160)))
+    wide = Schema.from_dict({"fields": [FIELDS[0], many]})
+    # 2 * 156 is 2 * 28 in eight bits.
+    real, other = ({"a": np.array([0, 0], np.uint8), "b": np.array([0, code], np.uint8)} for code in (156, 28))
+
+    assert missing_given(real, other, wide, (("a", "b"),)).mean == 0.5

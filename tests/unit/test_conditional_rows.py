@@ -1,7 +1,8 @@
 """Rows for a table of conditions: values as given, order, support, warnings, refusals, rules."""
 
+import warnings
 from datetime import date, datetime
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -10,11 +11,15 @@ import pytest
 
 import lapwing as lw
 from helpers.models import allowed, dense, random_model, small_schema
-from lapwing.errors import ParameterError
-from lapwing.model.model import ReleasedModel
+from lapwing.errors import DataError, LapwingWarning, ParameterError
+from lapwing.model.laws import point_laws
+from lapwing.model.model import Indexed, ReleasedModel, Spans
 from lapwing.model.sampling import atom_matches
 from lapwing.model.sampling.atom_matches import chosen_atoms
+from lapwing.model.sampling.given_rows import rows_given
 from lapwing.release.rows_out import Support
+from lapwing.rows.given import given_rows
+from lapwing.schema.schemas import Schema
 
 SCHEMA = small_schema()
 YEAR = {"minimum": "2020-01-01", "maximum": "2020-12-31"}
@@ -72,6 +77,17 @@ def test_given_values_stay_exactly_as_they_are_in_their_order(people, kind):
     assert rows["id"].to_list() == ["1", "2", "3", "4"]
 
 
+def test_a_list_of_mappings_gives_one_row_each(people):
+    wanted = [{"age": 30, "sex": "f"}, {}, {"height": 1.23456789012}, {"sex": None, "age": np.int64(7)}]
+
+    rows = people.sample(where=wanted, seed=1)
+
+    assert rows.height == 4
+    assert rows["age"].to_list()[::3] == [30, 7]
+    assert rows["sex"].to_list()[::3] == ["f", None]
+    assert rows["height"][2] == 1.23456789012
+
+
 @pytest.mark.parametrize(
     ("where", "says"),
     [
@@ -115,6 +131,13 @@ def test_a_number_of_rows_beside_a_table_is_refused(people):
         people.sample(3, where=where)
 
 
+def test_texts_for_missing_and_numbers_as_text_are_read():
+    given = given_rows(pl.DataFrame({"sex": ["?", "m", ""], "age": [" 7", "8", "90"]}), Schema.from_dict(PEOPLE))
+
+    assert given.values["sex"].to_list() == [None, "m", None]
+    assert given.values["age"].to_list() == [7, 8, 90]
+
+
 # -------------------------------------------------------------------------------------------------------- support
 
 
@@ -149,6 +172,77 @@ def test_atoms_are_matched_as_a_plain_loop_does(monkeypatch, seed, most_pairs):
     assert np.array_equal(np.logical_or.reduce(list(choice.passed.values())), ~is_met)
 
 
+def test_equal_rows_take_each_atom_as_often_as_its_share_to_one():
+    model = random_model(SCHEMA, 30, 3)
+    ages = np.arange(allowed(SCHEMA.field("age").domain))
+    everywhere = _naive_weights(model, {"age": ages})
+    age = int(everywhere.sum(axis=1).argmax())
+    given, weights = {"age": np.full(1000, age)}, everywhere[age]
+
+    counts = np.bincount(chosen_atoms(model, given, np.random.default_rng(1)).atoms, minlength=30)
+
+    assert np.abs(counts - 1000 * weights / weights.sum()).max() < 1 + 1e-9
+
+
+def _points(rows: list[tuple[int, int, int]]) -> tuple[Schema, ReleasedModel]:
+    """Return a model of three columns whose atoms are these points."""
+    limits = {"required": True, "minimum": 0, "maximum": 99}
+    names = ("a", "b", "c")
+    schema = Schema.from_dict({"fields": [{"name": n, "type": "integer", "constraints": limits} for n in names]})
+    codes = np.array(rows)
+    laws = {name: Spans(codes[:, at], codes[:, at] + 1) for at, name in enumerate(names)}
+    return schema, ReleasedModel(weights=np.ones(len(rows)), rows=len(rows), laws=laws)
+
+
+def test_a_code_that_no_atom_has_is_passed_over_and_the_others_still_count():
+    schema, model = _points([(1, 5, 10), (1, 6, 11), (2, 5, 20), (2, 6, 21)])
+    given = {"a": np.array([1, 2, 2]), "b": np.array([77, 5, 77])}
+
+    found = rows_given(model, schema, given, np.random.default_rng(1))
+
+    assert found.support.tolist() == [0, 1, 0]
+    assert chosen_atoms(model, given, np.random.default_rng(1)).shares.tolist() == [0, 0.25, 0]
+    assert found.codes["b"].tolist() == [77, 5, 77]
+    assert [code // 10 for code in found.codes["c"]] == [1, 2, 2]
+    assert found.codes["c"][1] == 20
+
+
+def test_columns_that_match_keep_their_say_where_another_is_passed_over():
+    laws = {
+        "a": Spans(np.array([0, 0]), np.array([1, 2])),
+        "b": Spans(np.array([5, 6]), np.array([6, 7])),
+    }
+    model = ReleasedModel(weights=np.ones(2), rows=2, laws=laws)
+    given = {"a": np.zeros(9000, dtype=np.int64), "b": np.full(9000, 50)}
+
+    choice = chosen_atoms(model, given, np.random.default_rng(1))
+
+    assert choice.passed["b"].all()
+    assert np.bincount(choice.atoms).tolist() == [6000, 3000]
+
+
+class _Last:
+    """Draws the last place of all."""
+
+    def random(self, count: int) -> np.ndarray:
+        return np.full(count, np.nextafter(1.0, 0.0))
+
+    def permutation(self, count: int) -> np.ndarray:
+        return np.arange(count)
+
+
+def test_an_atom_whose_chance_vanishes_is_not_drawn_by_rounding():
+    kinds, stops = np.repeat(np.arange(3), 2), np.tile([1, 2**50], 3)
+    laws: dict[str, Any] = {f"x{i}": Spans(np.zeros(6, dtype=np.int64), stops) for i in range(30)}
+    laws["y"] = Indexed(kinds.astype(np.uint8), point_laws([0, 1, 2]))
+    model = ReleasedModel(weights=np.ones(6), rows=6, laws=laws)
+    given = {name: np.zeros(3, dtype=np.int64) for name in laws} | {"y": np.arange(3)}
+
+    choice = chosen_atoms(model, given, cast("np.random.Generator", _Last()))
+
+    assert choice.atoms.tolist() == [0, 2, 4]  # 2**1500 to 1 for these
+
+
 def test_support_says_how_rows_are_drawn(people):
     one = people.support({"sex": "f"})
     table = people.support([{"sex": "f"}, {}])
@@ -162,3 +256,32 @@ def test_support_says_how_rows_are_drawn(people):
 
 
 # ------------------------------------------------------------------------------------------------------- warnings
+
+
+def _release(people: Any, rows: list[tuple[int, int, int]]) -> Any:
+    schema, model = _points(rows)
+    return lw.Release(schema=schema, model=model, certificate=people.certificate, noisy=())
+
+
+def test_a_warning_gives_the_number_of_conditions_that_no_atom_matches(people):
+    release = _release(people, [(a, b, 0) for a in range(5) for b in range(5)])
+
+    with pytest.warns(LapwingWarning, match="no atom of the model matches 2 of 3 condition rows"):
+        release.sample(where=pl.DataFrame({"a": [1, 50, 2], "b": [1, 1, 60]}))
+    assert release.support([{"a": 1}, {"a": 50}])["drawn"].to_list() == ["atoms", "nearest"]
+    assert release.support({"a": 50}).drawn == "nothing"
+
+
+def test_a_warning_says_that_many_conditions_have_little_support(people):
+    release = _release(people, [(a, b, 0) for a in range(2) for b in range(60)])
+
+    with pytest.warns(LapwingWarning, match="fewer than 50 effective atoms of the model match each of 2 of 2"):
+        release.sample(where=pl.DataFrame({"b": [1, 2]}))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        release.sample(where=pl.DataFrame({"a": [0, 1]}))
+
+
+def test_what_is_no_table_at_all_is_refused(people):
+    with pytest.raises(DataError, match="where is of type int"):
+        people.sample(where=5)

@@ -7,11 +7,13 @@ import polars as pl
 import pytest
 
 import lapwing as lw
+from helpers.cases import spread
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts
+from lapwing.maths.noise_tails import sum_tail
 from lapwing.mechanisms.registry import MECHANISMS
-from lapwing.model.certificate.declared import broken_at_least
+from lapwing.model.certificate.declared import broken_at_least, sum_reach
 from lapwing.schema.groupings.grouping import shifted
 from lapwing.schema.schemas import Schema
 
@@ -74,6 +76,17 @@ def test_counts_tell_how_many_rows_break_a_rule_at_least(case):
     # Less some five deviations of at most 1.4 rows of at most 10,000 cells.
     assert found == {schema.rules[place].text: pytest.approx(share, abs=0.02) for place, share in wanted.items()}
     assert all(found[schema.rules[place].text] <= share for place, share in wanted.items())
+
+
+def test_one_way_tables_bound_an_implication():
+    fields = [{"name": name, "type": "boolean"} for name in ("rich", "old")]
+    schema = Schema.from_dict({"fields": fields, "rules": [{"when": {"rich": True}, "then": {"old": True}}]})
+    codes = {"rich": np.arange(10_000) % 10 < 7, "old": np.arange(10_000) % 10 < 2}
+    answers = [counted(schema, {name: each.astype(int) for name, each in codes.items()}, (name,)) for name in codes]
+
+    found = broken_at_least(schema, answers)
+
+    assert found == {"when rich is true, old is true": pytest.approx(0.5, abs=0.01)}
 
 
 def contrary_rows(count: int) -> pl.DataFrame:
@@ -143,3 +156,18 @@ def test_hundreds_of_rules_that_hold_are_not_accused_by_laplace_noise():
 
     # Beyond four standard deviations, 5.4 of 1.36 each, goes one count in 500: 16 of these 8,000.
     assert sum(accused) == 0
+
+
+@spread(
+    ("kind", ["laplace", "gaussian"]),
+    ("terms", [1, 5, 300]),
+    ("parameter", [Fraction(1, 3), Fraction(7), Fraction(4000)]),
+    ("failure", [1e-3, 1e-7]),
+)
+def test_a_sum_of_noise_stays_within_its_reach(kind, terms, parameter, failure):
+    # Of one side; `sum_tail` says it of both.
+    least = sum_tail(kind, parameter, terms, 2 * failure)
+
+    reach = sum_reach(((NoiseLaw(kind, parameter), terms),), failure)
+
+    assert least <= reach <= 1.6 * least + 2

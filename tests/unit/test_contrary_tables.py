@@ -1,5 +1,6 @@
 """Public tables that contradict each other or a rule: what is seen beforehand is refused, all else warned of."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -8,9 +9,11 @@ import pytest
 
 import lapwing as lw
 from lapwing.mechanisms.registry import MECHANISMS
-from lapwing.model.laws import point_laws
-from lapwing.model.model import Indexed, ReleasedModel
+from lapwing.model.laws import point_laws, uniform_law
+from lapwing.model.model import Indexed, LogLinear, ReleasedModel
 from lapwing.model.rows import sample_codes
+from lapwing.model.sampling import public_margins
+from lapwing.model.sampling.conditions import conditioned
 from lapwing.model.sampling.fixed import points
 from lapwing.model.sampling.public_margins import raked_to_public, with_atoms_in
 from lapwing.release.runs.finishing import finished_model
@@ -96,6 +99,34 @@ def test_a_model_that_is_nowhere_where_tables_count_rows_keeps_its_weights(table
     assert set(codes["county"].tolist()) == {2}
 
 
+def test_raking_ends_early_where_nothing_changes_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    schema = Schema.from_dict({"fields": FLAGS, "publicTables": NEVER_EQUAL})
+    scaled, steps = public_margins._scaled, []
+
+    def counted(masses: np.ndarray, own: np.ndarray, shares: np.ndarray) -> np.ndarray:
+        steps.append(shares.size)
+        return scaled(masses, own, shares)
+
+    monkeypatch.setattr(public_margins, "_scaled", counted)
+    every = np.indices((2, 2, 2)).reshape(3, -1).tolist()
+    found = raked_to_public(atoms_of(a=every[0], b=every[1], c=every[2]), schema, np.random.default_rng(1))
+
+    assert found.off > 0
+    assert not found.is_nearing
+    assert len(steps) < 3 * 500
+
+
+def test_raking_goes_on_while_a_tiny_atom_grows_though_the_gap_stands_still() -> None:
+    """The weight of the second atom doubles every 9 sweeps: for 200 of them the gap of 0.02 stays what it is."""
+    tables = [table_of(["a"], [False, 520], [True, 480]), table_of(["b"], [False, 500], [True, 500])]
+    schema = Schema.from_dict({"fields": FLAGS[:2], "publicTables": tables})
+    model = replace(atoms_of(a=[0, 0, 1, 1], b=[0, 1, 0, 1]), weights=np.array([0.5, 1e-12, 1e-12, 0.5]))
+
+    found = raked_to_public(model, schema, np.random.default_rng(1))
+
+    assert max(each.after for each in found.tables) <= public_margins.HELD
+
+
 def towns(n: int = 300) -> pl.DataFrame:
     """Return rows of six towns, each in one of three counties."""
     rng = np.random.default_rng(3)
@@ -151,6 +182,37 @@ def test_a_map_that_a_public_table_tells_is_taken_from_it(name: str, columns: li
             for each in release.certificate.warnings
             if each.code == "map_guessed" and "county" in each.fields["rule"]
         ]
+
+
+def test_a_determinant_that_the_model_has_not_is_given_the_value_that_the_table_tells() -> None:
+    table = table_of(["town", "county"], ["t", "B", 60], ["u", "C", 40])
+    schema = Schema.from_dict({"fields": TOWNS, "rules": [RULE], "publicTables": [table]})
+
+    made = finished_model(atoms_of(town=[0, 0, 0], county=[1, 2, 2]), schema, 1)
+    (codes,) = sample_codes(made.model, schema, 100, np.random.default_rng(2))
+
+    assert np.unique(np.stack([codes["town"], codes["county"]]), axis=1).tolist() == [[0, 1], [1, 2]]
+    assert np.bincount(codes["town"]).tolist() == [60, 40]
+
+
+@pytest.mark.parametrize("n", [200, 10_000])
+def test_a_map_of_a_public_table_never_leads_out_of_a_condition(n: int) -> None:
+    """Sweeps move rows to town u, whose county the table tells: C, where B is asked for. No atom is m."""
+    table = table_of(["town", "county"], ["t", "B", 60], ["u", "C", 40])
+    schema = Schema.from_dict({"fields": [*TOWNS, PLACES[3]], "rules": [RULE], "publicTables": [table]})
+    base = {field.name: uniform_law(field.domain) for field in schema.columns}
+    part = LogLinear(tables=(), groupings=(), thetas=(), base=base)
+    model = replace(atoms_of(town=[0, 0], county=[1, 1], sex=[0, 0]), log_linear=part)
+
+    given = conditioned(model, schema, {"county": "B", "sex": "m"})
+    rows = list(sample_codes(given.model, schema, n, np.random.default_rng(1), is_matched=given.is_matched))
+
+    assert not given.is_matched
+    assert {name: np.unique(codes).tolist() for name, codes in rows[0].items()} == {
+        "town": [0],
+        "county": [1],
+        "sex": [1],
+    }
 
 
 SIZED = [TOWNS[0], PLACES[2], PLACES[3]]

@@ -11,6 +11,9 @@ from helpers.command import lapwing
 from helpers.natural_rules import TABLES, fields_of, schema_of
 from helpers.plain_rules import broken_rows
 from lapwing.extras.evaluate.internal.schemas import check_declared
+from lapwing.extras.evaluate.metrics.declared import compare_declared
+from lapwing.extras.evaluate.report.compared import compared_sections
+from lapwing.present.document import Table
 from lapwing.schema.schemas import Schema
 
 AGE = {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 99, "required": True}}
@@ -49,6 +52,38 @@ def test_the_gap_to_a_public_table_is_the_share_of_rows_that_would_have_to_chang
     assert fit["source"] == "a register"
 
 
+def test_cells_that_do_not_fit_the_schema_break_no_rule_and_lie_in_no_cell_of_a_total():
+    odd = KEPT.with_columns(age=pl.Series([3, 40, 50, 60]), sex=pl.Series(["f", "f", "alien", "f"]))
+    odd = odd.with_columns(job=pl.Series([None, "full", "full", None]))
+
+    found = evaluated(synthetic=odd).to_dict()["declared"]
+
+    assert found["broken"]["synthetic"] == 0
+    assert found["totals"][0]["gaps"]["synthetic"] == pytest.approx(0.25)
+
+
+def test_a_schema_that_declares_nothing_has_no_such_figures():
+    found = evaluated(schema={"fields": [AGE, JOB, SEX]})
+
+    assert found.to_dict()["declared"] is None
+    assert "break" not in found.summary()
+    assert "rules" not in sections({"fields": [AGE, JOB, SEX]})
+
+
+def test_the_page_lists_every_rule_and_marks_the_broken_ones():
+    section = sections()["rules"]
+    rules, totals = [part for part in section.parts if isinstance(part, Table)]
+
+    assert [line[1:3] for line in rules.lines] == [("0 %", "50.00 %"), ("0", "2"), ("0", "1")]
+    assert rules.marked == (1, 2)
+    assert totals.lines[0][:3] == ("sex", "0 %", "50.00 %")
+
+
+def sections(schema=SCHEMA):
+    checked = Schema.from_dict(schema)
+    return {each.key: each for each in compared_sections(evaluated(schema=schema).findings, checked)}
+
+
 def test_a_check_of_a_schema_with_data_counts_the_rows_that_break_each_rule(tmp_path):
     said = checked(tmp_path, BROKEN)
 
@@ -70,6 +105,17 @@ def test_all_rows_of_a_unit_are_counted():
     found = check_declared(BROKEN.with_columns(person=pl.lit(1)), Schema.from_dict(schema)).value
 
     assert [fit.broken["real"] for fit in found.rules] == [1, 2]
+
+
+def test_a_check_of_a_schema_alone_lists_values_that_no_row_can_have(tmp_path):
+    rules = [{"never": {"job": "full"}}, {"when": {"sex": "m"}, "then": {"age": {"maximum": 14}}}]
+    rules += [{"when": {"sex": "m"}, "then": {"age": {"minimum": 15}}}]
+
+    said = checked(tmp_path, schema={"fields": [AGE, JOB, SEX], "rules": rules})
+
+    assert "job: full" in said.out
+    assert "sex: m" in said.out
+    assert "job: none" not in said.out
 
 
 def checked(tmp_path, data=None, schema=SCHEMA):
@@ -97,3 +143,11 @@ def test_counts_of_rows_that_break_a_rule_are_those_of_the_plain_checker(name, s
         plain = [broken_rows(rows, rule, fields_of(shared_data, name)) for rule in mapping["rules"]]
         assert [fit.broken["real"] for fit in found.rules] == plain
     assert any(plain)
+
+
+def test_a_table_without_rows_breaks_nothing():
+    codes = {name: np.zeros(0, dtype=np.int64) for name in ("age", "job", "sex")}
+
+    found = compare_declared({"real": codes}, Schema.from_dict(SCHEMA))
+
+    assert found.broken == {"real": 0}

@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
+from lapwing.extras.evaluate.metrics.prediction import detection
 from lapwing.extras.evaluate.metrics.prediction.detection import (
     area_error,
+    compare_detection,
     compare_propensity,
     propensity_scores,
 )
@@ -84,6 +86,116 @@ def test_what_is_missing_or_special_in_one_table_only_is_seen(name: str, code: i
     other = real | {name: np.where(np.arange(2000) % 2, code, real[name])}
 
     assert told(SCHEMA, real, other)[0] > 0.03
+
+
+def test_ratios_of_bootstraps_are_1_on_average_and_those_of_fresh_rows_2() -> None:
+    schema = Schema.from_dict({"fields": [AGE, FLAG, WIDE]})
+    bootstraps, fresh = [], []
+    for seed in range(60):
+        real, drawn = rows(2 * seed), np.random.default_rng(seed).integers(2000, size=2000)
+        bootstraps.append(told(schema, real, {name: column[drawn] for name, column in real.items()})[1])
+        fresh.append(told(schema, real, rows(2 * seed + 1))[1])
+
+    # k - 1 = 6 parameters: a ratio has variance 2/6, so a mean of 60 has 0.075; four of them, and twice that for fresh.
+    assert np.mean(bootstraps) == pytest.approx(1, abs=0.3)
+    assert np.mean(fresh) == pytest.approx(2, abs=0.6)
+
+
+def test_drawn_rows_have_a_standard_error_that_covers_other_draws(monkeypatch) -> None:
+    real, other = rows(1, 20_000), rows(2, 20_000)
+    other["age"] = np.minimum(other["age"] + 5, MISSING)
+    monkeypatch.setattr(detection, "MOST_PROPENSITY_ROWS", 2000)
+    draws = [
+        compare_propensity(real, {"synthetic": other}, SCHEMA, rng=np.random.default_rng(seed))[0] for seed in range(12)
+    ]
+
+    values = [each.values["synthetic"].value for each in draws]
+    errors = [each.values["synthetic"].standard_error for each in draws]
+
+    assert {each.rows for each in draws} == {2000}
+    # Errors from four quarters are each off by half; the mean of twelve, and the spread of twelve, by a sixth.
+    assert 0.4 < np.std(values, ddof=1) / np.sqrt(np.mean(np.square(errors))) < 2.5
+
+
+def test_cells_that_are_all_alike_leave_nothing_to_fit() -> None:
+    constant = {column.name: np.full(9, column.domain.last) for column in SCHEMA.columns}
+
+    assert compare_propensity(constant, {"synthetic": constant}, SCHEMA, rng=np.random.default_rng(0)) == ()
+
+
+@pytest.mark.parametrize("count", [1, 2, 30])
+def test_few_rows_have_a_figure_in_range(count: int) -> None:
+    score, ratio = told(SCHEMA, rows(1, count), rows(2, 50))
+
+    assert 0 <= score <= 0.25
+    assert 0 <= ratio < np.inf
+
+
+def test_columns_join_while_there_is_room_for_their_parameters(monkeypatch) -> None:
+    fields = [CITY | {"name": f"city{place}"} for place in range(30)]
+    schema = Schema.from_dict({"fields": fields})
+    tables = [
+        {column.name: np.random.default_rng(seed).integers(40, size=4000) for column in schema.columns}
+        for seed in (1, 2)
+    ]
+
+    found = compare_propensity(tables[0], {"synthetic": tables[1]}, schema, rng=np.random.default_rng(0))
+
+    # Of 192 parameters, each column takes 16.
+    assert found[0].columns == 12
+    # 192 parameters of fresh rows: 2, and a standard deviation of 0.2.
+    assert found[1].values["synthetic"].value == pytest.approx(2, abs=0.8)
+
+
+TWO_FIELDS = [{"name": name, "type": "integer", "constraints": {"minimum": 0, "maximum": 9}} for name in ("a", "b")]
+TWO = Schema.from_dict({"fields": TWO_FIELDS})
+
+
+def uniform(seed, count=600):
+    rng = np.random.default_rng(seed)
+    return {"a": rng.integers(10, size=count), "b": rng.integers(10, size=count)}
+
+
+def told_by_trees(real, other, schema=TWO):
+    return compare_detection(real, {"synthetic": other}, schema, rng=np.random.default_rng(0))
+
+
+def test_fresh_rows_of_the_same_law_are_guessed() -> None:
+    found = told_by_trees(uniform(1), uniform(2)).values["synthetic"]
+
+    # 300 test rows of each: standard error 0.024. Four of them.
+    assert found.standard_error == pytest.approx(0.024, abs=0.002)
+    assert found.value == pytest.approx(0.5, abs=0.1)
+
+
+def test_what_only_two_columns_together_show_is_seen() -> None:
+    real = uniform(1) | {"b": uniform(1)["a"]}
+
+    # A tenth of the shuffled rows have equal columns too.
+    assert told_by_trees(real, uniform(2)).values["synthetic"].value == pytest.approx(0.95, abs=0.04)
+
+
+def test_a_column_named_like_the_target_is_no_leak() -> None:
+    fields = [TWO_FIELDS[0], TWO_FIELDS[1] | {"name": "is synthetic"}]
+    real, other = ({"a": each["a"], "is synthetic": each["b"]} for each in (uniform(1), uniform(2)))
+
+    found = told_by_trees(real, other, Schema.from_dict({"fields": fields}))
+
+    assert found.values["synthetic"].value == told_by_trees(uniform(1), uniform(2)).values["synthetic"].value
+    assert found.columns == 2
+
+
+def test_one_row_has_no_figure() -> None:
+    assert told_by_trees(uniform(1, 1), uniform(2)) is None
+
+
+def test_of_many_rows_and_columns_some_are_used(monkeypatch) -> None:
+    monkeypatch.setattr(detection, "MOST_ROWS", 100)
+    monkeypatch.setattr(detection, "MOST_COLUMNS", 1)
+
+    found = told_by_trees(uniform(1), uniform(2))
+
+    assert (found.rows, found.columns) == (100, 1)
 
 
 def test_the_error_of_an_area_is_that_of_drawn_scores() -> None:

@@ -35,6 +35,14 @@ def drawn(seed, rows=300, schema=SCHEMA):
     return found
 
 
+def joined(*parts):
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+def first(codes, rows):
+    return {name: cells[:rows] for name, cells in codes.items()}
+
+
 def compare(real, synthetic, holdout=None, schema=SCHEMA, **settings):
     return compare_disclosure(real, synthetic, schema, holdout_codes=holdout, rng=np.random.default_rng(3), **settings)
 
@@ -57,6 +65,21 @@ def test_a_copied_table_is_found_by_every_attack():
             assert each.excess > 0.8, each.key
             assert each.excess_interval[0] > 0.5, each.key
     assert by_key(found)["exact_copies"].rate == 1
+
+
+def test_a_table_of_which_half_is_copied_is_found():
+    real = drawn(1)
+
+    found = by_key(compare(real, joined(first(real, 150), drawn(4, 150)), drawn(2)))
+
+    # Beside the copies, a few rows at the ends of all columns agree by chance.
+    assert 150 <= found["exact_copies"].successes <= 156
+    # The others win half of their comparisons: three quarters, and 300 rows have a standard deviation of 0.025.
+    assert found["closer_to_real"].rate == pytest.approx(0.75, abs=0.1)
+    assert found["closer_to_real"].lower > 0.5
+    assert found["copies"].excess == pytest.approx(0.5, abs=0.02)
+    for key in ("height", "singling_out_one", "singling_out_several"):
+        assert found[key].excess_interval[0] > 0.1
 
 
 def test_a_fresh_sample_is_not_flagged():
@@ -82,6 +105,28 @@ def test_singling_out_stands_beside_what_rows_of_other_people_show(holdout):
         assert copied[key].lower > 0.6 > copied[key].baseline_interval[1]
 
 
+def test_columns_without_relation_do_not_beat_the_best_constant():
+    rng = np.random.default_rng(5)
+    shuffled = {name: rng.permutation(cells) for name, cells in drawn(4).items()}
+
+    found = by_key(compare(drawn(1), shuffled))
+
+    for name in SCHEMA.columns:
+        risk = found[name.name]
+        assert risk.lower < risk.baseline_interval[1]
+
+
+def test_a_smaller_holdout_takes_as_many_real_rows():
+    real = drawn(1)
+
+    found = compare(real, real, drawn(2, 100))
+
+    assert found.rows == 100
+    assert by_key(found)["exact_copies"].rate == 1
+    # A third of the real rows is there to be found.
+    assert by_key(found)["copies"].rate == pytest.approx(1 / 3, abs=0.01)
+
+
 def test_without_holdout_what_needs_one_is_left_out_and_the_notes_say_so():
     found = compare(drawn(1), drawn(4))
 
@@ -103,6 +148,21 @@ def test_tables_of_one_row_and_one_column_are_tried(rows, holdout):
         assert {"exact_copies", "singling_out_one"} <= {each.key for each in found.risks}
         assert all(0 <= each.lower <= each.rate <= each.upper <= 1 for each in found.risks)
         assert any("one column" in note for note in found.notes) == (len(schema.columns) == 1)
+
+
+def test_tables_without_any_value_are_tried():
+    missing = {column.name: np.full(50, column.domain.last) for column in SCHEMA.columns}
+
+    found = compare(missing, missing, missing)
+
+    rates = by_key(found)
+    assert rates["exact_copies"].rate == rates["exact_copies"].baseline == 1
+    assert rates["closer_to_real"].rate == 0.5
+    assert rates["closer_to_real"].ties == 50
+    assert rates["age"].rate == rates["age"].baseline == rates["age"].control == 1
+    assert rates["age"].excess is None
+    # No description fits one row only.
+    assert sum("could not be tried" in note for note in found.notes) == 2
 
 
 def test_large_tables_are_searched_in_part_and_say_so(monkeypatch):
@@ -148,6 +208,28 @@ def test_wilson_intervals_are_those_of_scipy(successes, trials):
 def test_impossible_counts_are_refused(successes, trials):
     with pytest.raises(ParameterError, match="successes must be from 0 to trials"):
         wilson(successes, trials)
+
+
+def test_an_attack_that_always_succeeds_takes_all_that_was_left():
+    value, (lower, upper) = excess(wilson(50, 50), wilson(20, 50))
+
+    assert (value, upper) == (1, 1)
+    assert 0.8 < lower < 1
+
+
+def test_where_every_control_succeeds_nothing_was_left():
+    assert excess(wilson(5, 5), wilson(5, 5)) is None
+
+
+@pytest.mark.parametrize("trials", [1, 2, 7])
+def test_the_interval_holds_the_value_for_all_small_counts(trials):
+    for successes in range(trials + 1):
+        for controls in range(trials):
+            value, (lower, upper) = excess(wilson(successes, trials), wilson(controls, trials))
+
+            assert lower <= value + 1e-12
+            assert value <= upper + 1e-12
+            assert upper <= 1
 
 
 @pytest.mark.parametrize(("attack", "control"), [(0.3, 0.3), (0.95, 0.9), (0.5, 0.2), (0.04, 0.02)])

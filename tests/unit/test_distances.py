@@ -89,6 +89,36 @@ def test_a_bounded_function_sees_far_rows_no_farther_than_2() -> None:
     assert found["bounded_lipschitz"] == pytest.approx(2 / 2, abs=ROUNDED)
 
 
+def test_equal_small_tables_are_at_distance_0_in_any_order() -> None:
+    rows = np.random.default_rng(1).integers(0, 101, (300, 3))
+
+    found = compared(codes(rows), codes(rows[::-1]), numbers(3))
+
+    assert max(each.values["other"].value for each in found.values()) < ROUNDED
+    assert {each.rows for each in found.values()} == {None}
+    assert found["wasserstein_l2"].values["other"].standard_error == 0
+    assert found["kernel_density"].values["other"].standard_error == 0
+
+
+def test_large_tables_are_sampled_and_say_so(monkeypatch) -> None:
+    monkeypatch.setattr(distances, "DENSITY_ROWS", 400)
+    monkeypatch.setattr(distances, "SLICED_ROWS", 500)
+    monkeypatch.setattr(distances, "ASSIGNED", 50)
+    rng = np.random.default_rng(3)
+    real, other = codes(rng.integers(0, 101, (3000, 2))), codes(rng.integers(0, 61, (3000, 2)))
+
+    found = compared(real, other, numbers(2))
+
+    assert {key: each.rows for key, each in found.items()} == {
+        "bounded_lipschitz": 50,
+        "kernel_density": 400,
+        "wasserstein_linf": 50,
+        "wasserstein_l2": 50,
+        "wasserstein_sliced": 500,
+    }
+    assert all(each.values["other"].standard_error > 0 for each in found.values())
+
+
 @pytest.mark.parametrize("is_other_small", [False, True])
 def test_the_standard_error_of_densities_is_the_spread_over_samples(is_other_small: bool, monkeypatch) -> None:
     rng = np.random.default_rng(4)
@@ -104,6 +134,40 @@ def test_the_standard_error_of_densities_is_the_spread_over_samples(is_other_sma
     estimates = [each.values["other"] for each in found]
     spread = np.std([each.value for each in estimates])
     assert np.mean([each.standard_error for each in estimates]) == pytest.approx(spread, rel=0.25)
+
+
+def test_of_many_columns_some_are_compared() -> None:
+    rng = np.random.default_rng(5)
+    real, other = codes(rng.integers(0, 101, (40, 500))), codes(rng.integers(0, 61, (30, 500)))
+
+    found = compared(real, other, numbers(500))
+
+    assert {each.columns for each in found.values()} == {distances.MOST_COLUMNS}
+    assert all(each.values["other"].value > 0 for each in found.values())
+
+
+def test_a_table_without_order_has_no_distance() -> None:
+    table = {"sex": np.array([0, 1])}
+
+    assert compared(table, table, schema_of(SEX)) == {}
+    assert compare_kernels(table, {"other": table}, schema_of(SEX), rng=np.random.default_rng(0)) is None
+
+
+@pytest.mark.parametrize("code", [0, -2, -1])
+@pytest.mark.parametrize(("rows", "others"), [(1, 1), (1, 4), (1200, 2)])
+def test_constant_columns_are_at_distance_0(code: int, rows: int, others: int) -> None:
+    schema = schema_of(AGE, HEIGHT, SEX)
+
+    def table(size):
+        return {
+            column.name: np.full(size, range(column.domain.size)[code], dtype=column.domain.dtype)
+            for column in schema.columns
+        }
+
+    found = figures(table(rows), table(others), schema)
+
+    assert len(found) == 5
+    assert max(found.values()) < ROUNDED
 
 
 def distance(fields, real, other, seed=1):

@@ -7,6 +7,7 @@ import io
 import json
 import re
 
+import openpyxl
 import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -14,7 +15,8 @@ from hypothesis import strategies as st
 
 from helpers.command import lapwing
 from lapwing.extras.evaluate.internal.schemas import draft_schema
-from lapwing.extras.evaluate.internal.suggestions import look, suggest
+from lapwing.extras.evaluate.internal.suggestions import frequent_texts, look, suggest
+from lapwing.schema.scalars import in_full
 
 NAMES = ["id", "grp", "val"]
 ROWS = [[str(place), "abc"[place % 3], f"{place * 1.5 + 10:.1f}"] for place in range(1, 61)]
@@ -61,6 +63,19 @@ def test_titles_above_the_names_are_skipped_and_asked_about(titles, end, tmp_pat
     assert any("skipRows" in each for each in drafted.questions)
 
 
+def test_titles_and_totals_of_workbooks_are_seen_too(tmp_path):
+    book = openpyxl.Workbook()
+    for row in (["Report 2011"], [], NAMES, *([int(a), b, float(c)] for a, b, c in ROWS)):
+        book.active.append(row)
+    book.active.append([None, "Summe", sum(float(row[2]) for row in ROWS)])
+    book.save(tmp_path / "t.xlsx")
+
+    drafted, seen = look(tmp_path / "t.xlsx").value
+
+    assert ([each.name for each in seen], drafted.dialect.skip_rows) == (NAMES, 2)
+    assert any("total" in each for each in drafted.questions)
+
+
 FAULTS = {
     "an unquoted separator": ([["id", "grp", "val"], *ROWS[:40], ["1", "a", "b", "2.5"], *ROWS[40:]], "more cells"),
     "a row without its end": ([NAMES, *ROWS, ["Source"]], "end before"),
@@ -94,6 +109,35 @@ def test_one_row_of_another_length_is_noticed_wherever_it_stands(place, sign, is
     path = saved(tmp_path, text.replace(f"{sign}a{sign}", f'{sign}"a"{sign}') if quoted else text)
 
     assert ("more cells" if is_longer else "end before") in asked(path)
+
+
+@pytest.mark.parametrize("sign", ["#", " ", "   ", "@@"])
+def test_one_giant_column_is_asked_for_its_separator(sign, tmp_path):
+    text = "".join(f"{sign.join(row)}\n" for row in [NAMES, *ROWS])
+
+    assert "one column only" in asked(saved(tmp_path, text))
+
+
+@pytest.mark.parametrize(
+    "cells", [["name", *(f"Ann Smith{k}" for k in range(40))], ["time", *(f"12:{k:02d}" for k in range(40))]]
+)
+def test_one_column_is_not_asked_for_a_separator_where_its_name_is_one_word(cells, tmp_path):
+    assert asked(saved(tmp_path, "\n".join(cells))) == ""
+
+
+def test_many_unquoted_separators_do_not_make_one_column_of_all(tmp_path):
+    lines = ["id;note;val", *(f"{k};a{';b' * (k % 3)};{k}" for k in range(60))]
+
+    drafted = draft_schema(saved(tmp_path, "\n".join(lines))).value
+
+    assert [field.name for field in drafted.fields] == ["id", "note", "val"]
+    assert "more cells" in " ".join(drafted.questions)
+
+
+def test_a_quote_that_is_never_closed_is_asked_about(tmp_path):
+    text = 'id,grp,val\n1,"open,2\n' + written(ROWS)
+
+    assert "quote sign never closed" in asked(saved(tmp_path, text))
 
 
 def test_part_files_are_all_drafted_from_and_one_of_another_dialect_is_named(tmp_path):
@@ -186,3 +230,11 @@ def test_the_check_asks_about_rows_of_other_lengths_too(row, says, tmp_path):
     ran = lapwing("schema", "check", tmp_path / "s.json", path)
 
     assert says in ran.out
+
+
+def test_texts_with_white_space_at_their_ends_are_shown_in_quotes(tmp_path):
+    path = saved(tmp_path, written([["sex", "n"], *([("male", "male ")[k % 2], k] for k in range(40))]))
+
+    found = frequent_texts(path, draft_schema(path).value, "sex", 20).value
+
+    assert {in_full(text): count for text, count in found} == {"male": 20, '"male "': 20}

@@ -79,6 +79,28 @@ def test_a_release_comes_back_as_it_was(tmp_path: Path):
         assert one.to_dict() == other.to_dict()
 
 
+def test_the_answer_to_a_question_about_the_row_count_comes_back(tmp_path: Path):
+    saved = small_saved()
+    question = MarginalCounts(columns=(), groupings=(), cost=Budget.zcdp("0.1"))
+    answer = NoisyCounts(question, np.array(42), question.noise("add-remove", 1))
+
+    save_release(SavedRelease(saved.schema, saved.model, saved.certificate, (answer,)), tmp_path / "a.lapwing")
+    back = load_release(tmp_path / "a.lapwing")
+
+    assert back.answers[0].counts.shape == ()
+    assert int(back.answers[0].counts) == 42
+
+
+def test_equal_releases_give_equal_bytes(tmp_path: Path):
+    save_release(small_saved(), tmp_path / "a.lapwing")
+    save_release(small_saved(), tmp_path / "b.lapwing")
+    save_release(load_release(tmp_path / "a.lapwing"), tmp_path / "c.lapwing")
+
+    content = (tmp_path / "a.lapwing").read_bytes()
+    assert (tmp_path / "b.lapwing").read_bytes() == content
+    assert (tmp_path / "c.lapwing").read_bytes() == content
+
+
 def test_a_place_that_cannot_be_written_gives_one_sentence(tmp_path: Path):
     with pytest.raises(DataError, match=r"cannot be written \(No such file or directory\)"):
         save_release(small_saved(), tmp_path / "missing" / "a.lapwing")
@@ -104,6 +126,19 @@ def test_a_model_of_another_schema_is_not_saved():
 
     with pytest.raises(ParameterError, match="does not fit a schema"):
         SavedRelease(_wide(16).schema, saved.model, saved.certificate, saved.answers)
+
+
+def test_long_lists_and_equal_arrays_are_stored_once_as_arrays(tmp_path: Path):
+    saved = _wide(64)
+
+    save_release(saved, tmp_path / "a.lapwing")
+
+    back = load_release(tmp_path / "a.lapwing")
+    assert back.answers[0].question.groupings == saved.answers[0].question.groupings
+    with zipfile.ZipFile(tmp_path / "a.lapwing") as archive:
+        assert archive.getinfo("answers.json").file_size < 1000
+        # Weights, cuts and counts; three different indices of atoms; the four arrays of the one table of laws.
+        assert sum(name.endswith(".npy") for name in archive.namelist()) == 10
 
 
 def test_groupings_that_list_too_much_are_not_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -52,6 +52,25 @@ def test_without_noise_each_interval_is_the_true_count(release, columns, where):
         assert known["lower"].sum() == table.height
 
 
+def test_intervals_are_those_of_the_accuracy_of_each_count(noisy):
+    found = filtered_table(noisy, "sex", {"smokes": False})
+
+    assert found["lower"].null_count() < found.height
+    for sex, count, lower, upper in found.select("sex", "count", "lower", "upper").iter_rows():
+        told = noisy.accuracy(where={"sex": None if sex == "missing" else sex, "smokes": False})
+        assert count == pytest.approx(told.count)
+        assert (lower, upper) == ((told.lower, told.upper) if told.is_measured else (None, None))
+
+
+def test_groups_end_where_the_condition_does_and_none_is_beyond(noisy):
+    found = filtered_table(noisy, "age", {"age": lw.between(33, 58)}, groups=4)
+
+    first, last = found["age"][0], found["age"][-1]
+    assert first.startswith("33")
+    assert last.endswith("58")
+    assert filtered_table(noisy, "sex", {"sex": "Male"})["sex"].to_list() == ["Male"]
+
+
 def test_a_condition_that_no_row_can_meet_is_refused(noisy):
     with pytest.raises(ParameterError, match="one of its categories"):
         filtered_table(noisy, "sex", {"sex": "x"})

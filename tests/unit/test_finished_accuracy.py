@@ -1,16 +1,23 @@
 """What is stated of a release's accuracy holds for what is released, after rules and public tables."""
 
+from dataclasses import replace
+from fractions import Fraction
+
 import numpy as np
 import polars as pl
 import pytest
 from scipy.stats import wasserstein_distance
 
 import lapwing as lw
-from lapwing.model.certificate.declared import CHANGED, MOVED
+from lapwing.model.bounds import rows_range
+from lapwing.model.certificate.declared import CHANGED, MOVED, OFF
 from lapwing.model.laws import Laws
-from lapwing.model.model import Indexed, Spans
+from lapwing.model.model import Indexed, ReleasedModel, Spans
+from lapwing.model.sampling.fixed import point_spans, points
 from lapwing.model.sampling.marginals import marginal
+from lapwing.release.runs.finishing import finished_model
 from lapwing.schema.groupings.grouping import identity
+from lapwing.schema.schemas import Schema
 
 REQUIRED = {"required": True}
 KINDS, SHARES = ["a", "b", "c"], [0.2, 0.4, 0.4]
@@ -133,6 +140,13 @@ def test_a_stated_distance_holds_for_the_released_law(mechanism, public):
     assert f"at most {stated:.4g}; of that, {moved:.3g} is what rules and public tables moved" in told
 
 
+def test_a_bound_that_says_nothing_says_so():
+    release = released(line(), lw.PMM(depth=6), rules=[{"never": {"x": {"minimum": 0.001}}}])
+    (told,) = [each for each in release.certificate.accuracy if each.kind == "distance"]
+    assert told.value == 1.0
+    assert told.text.endswith("moved so much (up to 0.999) that this says nothing")
+
+
 @pytest.mark.parametrize("mechanism", ["PrivateSampling", "KDTree"])
 def test_what_is_told_of_a_mechanisms_model_says_so(mechanism):
     fields = [{"name": name, "type": "boolean", "constraints": REQUIRED} for name in "pq"]
@@ -148,4 +162,113 @@ def test_what_is_told_of_a_mechanisms_model_says_so(mechanism):
             assert told[each.kind].text.endswith("before rules and public tables were kept")
 
 
+def test_what_moved_in_all_is_the_distance_between_the_models():
+    schema = Schema.from_dict({"fields": FIELDS, "rules": [NEVER], "publicTables": [OTHER_ROWS]})
+    model = ReleasedModel(
+        weights=np.array([1.0, 3.0, 4.0, 2.0]),
+        rows=2000,
+        laws={"kind": point_spans(np.array([0, 1, 2, 2])), "flag": point_spans(np.array([0, 1, 0, 1]))},
+    )
+    found = finished_model(model, schema, 1)
+    masses = [
+        np.bincount(codes["kind"] * 2 + codes["flag"], each.weights / each.weights.sum(), 6)
+        for each in (model, found.model)
+        for codes in [points(each, ["kind", "flag"])]
+    ]
+    distance = np.abs(masses[0] - masses[1]).sum() / 2
+    assert distance > 0.59
+    assert distance <= found.changed + 1e-12
+    in_tables = [each.value for each in found.statements if each.kind == OFF]
+    assert found.changed >= max(in_tables)
+
+
+def test_a_public_number_of_rows_stands_beside_the_number_released():
+    schema = {"fields": FIELDS, "publicTables": [{**OTHER_ROWS, "cells": [["a", 10], ["b", 20], ["c", 30]]}]}
+    release = lw.synthesize(rows(), schema, epsilon=20, mechanism="Independent", neighbours="replace-one", seed=1)
+    (told,) = [each for each in release.accuracy().statements if each.key == "number_of_rows"]
+    assert (told.value, told.text) == (1940.0, "The number of rows of the table is public: 2000; 60 are released.")
+
+
 # -- How far a noisy number of rows may be off: said where it is told, and true.
+
+
+ROWS = 400
+TABLE = pl.DataFrame({"x": [n % 20 for n in range(ROWS)], "y": [n % 7 < 3 for n in range(ROWS)]})
+SCHEMA = {
+    "fields": [
+        {"name": "x", "type": "integer", "constraints": {"minimum": 0, "maximum": 19}, "provenance": "public"},
+        {"name": "y", "type": "boolean", "provenance": "public"},
+    ]
+}
+
+
+def certificate(mechanism="Independent", **settings):
+    return lw.synthesize(TABLE, SCHEMA, epsilon=1, mechanism=mechanism, **settings).certificate
+
+
+@pytest.mark.parametrize("mechanism", ["Independent", "LinearStatistics"])
+def test_most_releases_are_as_near_as_they_say(mechanism):
+    found = [certificate(mechanism) for _ in range(20)]
+
+    near = [abs(each.released_rows - ROWS) <= each.rows_within for each in found]
+    assert sum(near) >= 12  # of 0.95 each: fewer in one run of 5,000,000
+
+
+def test_of_one_total_it_is_the_tail_of_its_noise_at_half_the_failure():
+    release = lw.synthesize(TABLE.select("x"), {"fields": SCHEMA["fields"][:1]}, rho=0.02, mechanism="Independent")
+    (table,) = release.noisy
+
+    moved = abs(release.certificate.released_rows - int(table.whole.sum()))
+    tail = release.certificate.rows_within - moved
+    assert tail == pytest.approx(2.24 * table.noise.sd * table.whole.size**0.5, rel=0.05)
+
+
+def test_a_hundred_totals_tell_the_number_better_than_the_first():
+    fields = [{**SCHEMA["fields"][1], "name": f"y{place}"} for place in range(100)]
+    table = pl.DataFrame({each["name"]: TABLE["y"] for each in fields})
+    release = lw.synthesize(table, {"fields": fields}, rho=0.02, mechanism="Independent")
+
+    first = release.noisy[0]
+    alone = 1.96 * first.noise.sd * first.counts.size**0.5
+    assert release.certificate.rows_within < 0.4 * alone + 3
+    assert abs(release.certificate.released_rows - ROWS) <= 2 * release.certificate.rows_within
+
+
+def test_a_first_total_that_is_far_off_does_not_stand_against_many_that_agree():
+    fields = [{**SCHEMA["fields"][1], "name": f"y{place}"} for place in range(30)]
+    table = pl.DataFrame({each["name"]: TABLE["y"] for each in fields})
+    first, *others = lw.synthesize(table, {"fields": fields}, rho=0.02, mechanism="Independent").noisy
+    far = replace(first, whole=first.whole + round(20 * first.noise.sd))
+
+    lower, upper, _ = rows_range((far, *others), Fraction(1, 20))
+
+    assert upper < int(far.whole.sum()) - 2 * far.noise.sd
+    assert abs((lower + upper) / 2 - ROWS) < 10 * far.noise.sd
+
+
+def test_accuracy_and_report_tell_the_same_number_once():
+    release = lw.synthesize(TABLE, SCHEMA, epsilon=1, mechanism="Adaptive")
+
+    (said,) = (each for each in release.accuracy().statements if each.key == "number_of_rows")
+    assert said.value == release.certificate.rows_within
+
+
+def test_trees_of_other_columns_tell_other_numbers_of_rows():
+    required = {"minimum": 0, "maximum": 1, "required": True}
+    rows = pl.DataFrame({"x": [0.5] * 1000, "y": [0.5] * 400 + [None] * 600})
+    one, other = (
+        lw.synthesize(
+            rows.select(name),
+            {"fields": [{"name": name, "type": "number", "constraints": required}]},
+            epsilon=50,
+            mechanism="PMM",
+            expected_rows=1000,
+            misfits=1,
+        ).noisy
+        for name in "xy"
+    )
+
+    assert rows_range((*one, *other), Fraction(1, 20)) == rows_range(one, Fraction(1, 20))
+    lower, upper, is_whole = rows_range(other, Fraction(1, 20))
+    assert lower <= 400 <= upper
+    assert not is_whole

@@ -149,6 +149,16 @@ def test_code_that_runs_on_the_real_frame_runs_on_the_synthetic_one(name):
 
 
 @pytest.mark.parametrize("name", TABLES)
+def test_each_column_is_of_the_real_ones_sort_and_stays_so_beside_it(name):
+    real, _, rows = table(name)
+
+    both = pd.concat([real, rows])
+
+    assert [family(dtype) for dtype in rows.dtypes] == [family(dtype) for dtype in real.dtypes]
+    assert [family(dtype) for dtype in both.dtypes] == [family(dtype) for dtype in real.dtypes]
+
+
+@pytest.mark.parametrize("name", TABLES)
 def test_categories_are_found_by_boosters(name):
     real, release, rows = table(name)
     listed = {name: "category" for name in lists(real) if rows[name].nunique() <= MOST_CLASSES}

@@ -14,13 +14,16 @@ from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.terms import Terms
-from lapwing.mechanisms.trees.grid.mechanism import Grid, default_threshold, default_width
+from lapwing.mechanisms.trees.grid.mechanism import KEPT_SHARE, Grid, default_threshold, default_width
 from lapwing.schema.schemas import Schema
 
 SIZE = {"name": "size", "type": "integer", "constraints": {"minimum": 0, "maximum": 6}, "special": [99]}
 KIND = {"name": "kind", "type": "string", "categories": ["a", "b", "c"], "constraints": {"required": True}}
 MIXED = Schema.from_dict({"fields": [SIZE, KIND]})
 ROWS = pl.DataFrame({"size": ["0", "6", "6", "99", None, "3"] * 50, "kind": ["a", "b", "c", "c", "a", "b"] * 50})
+SOLE = Schema.from_dict({"fields": [{**KIND, "categories": ["a"]}]})
+FLAG = Schema.from_dict({"fields": [{"name": "flag", "type": "boolean", "constraints": {"required": True}}]})
+EXACT = Budget.pure(10**6)
 
 
 def kinds(answers):
@@ -94,6 +97,31 @@ def brought(scale, cells, threshold):
 # ------------------------------------------------------------------------------------------------------------ models
 
 
+def test_duplicates_stay_in_their_one_cell():
+    data = frame_of(np.full((500, 2), 0.3))
+
+    model, _ = run(Grid(width=0.25, threshold=100), data, unit_columns(2), budget=EXACT)
+
+    assert (model.atoms, model.rows, model.weights.tolist()) == (1, 500, [500])
+    assert (int(model.laws["x1"].starts[0]), int(model.laws["x1"].stops[0])) == (2**30, 2**31)
+
+
+def test_a_required_flag_is_two_cells():
+    data = pl.DataFrame({"flag": [True] * 30 + [False] * 12})
+
+    model, (answer,) = run(Grid(width=0.5, threshold=1), data, FLAG, budget=EXACT)
+
+    assert answer.question.tree.cells == 2
+    assert sorted(model.weights.tolist()) == [12, 30]
+
+
+def test_one_category_alone_is_one_cell():
+    model, (answer,) = run(Grid(width=0.5, threshold=1), pl.DataFrame({"kind": ["a"] * 9}), SOLE, budget=EXACT)
+
+    assert (answer.question.tree.depth, answer.question.tree.cells) == (0, 1)
+    assert (model.atoms, model.rows) == (1, 9)
+
+
 # ---------------------------------------------------------------------------------------------- capacity, plan, files
 
 
@@ -115,6 +143,70 @@ def test_a_huge_grid_with_a_small_threshold_is_refused_before_any_cell_is_counte
 
     assert Ledger.open(ledger).balance("d").spent == 0  # public numbers refuse it, before the debit
     assert not path.exists() or len(path.read_text().splitlines()) == 1  # the header alone
+
+
+def test_few_kept_rows_are_a_warning_and_a_share_in_the_certificate():
+    data = frame_of(np.random.default_rng(1).random((400, 6)))
+
+    release = lw.synthesize(data, unit_columns(6), epsilon=1, mechanism=Grid(width=2**-6), seed=1)
+
+    (share,) = [each.value for each in release.certificate.accuracy if each.kind == KEPT_SHARE]
+    assert share < 0.5
+    assert any("the cells that were kept hold" in str(warning) for warning in release.certificate.warnings)
+
+
+def test_a_filtered_table_has_no_deviation_of_its_sum_and_says_that_it_is_biased():
+    data = frame_of(np.random.default_rng(1).random((50, 2)))
+
+    release = lw.synthesize(data, unit_columns(2), epsilon=1, mechanism=Grid(width=2**-10, threshold=1))
+
+    listed = release.answers
+    assert listed.height == 1
+    assert listed["noise_sd"].to_list() == [None]
+    assert any("too large on average" in each.text for each in release.certificate.accuracy)
+
+
+def test_answers_list_each_counted_cell_with_its_labels():
+    data = frame_of(np.random.default_rng(1).beta(2, 5, (600, 2)))
+
+    release = lw.synthesize(data, unit_columns(2), epsilon=2, mechanism=Grid(fit="least_squares"), seed=1)
+
+    (noisy,) = [answer for answer in release.noisy if answer.question.kind == "SparseCounts"]
+    frame = release.answers.filter(pl.col("columns") != "")
+    assert frame["noisy_count"].to_list() == noisy.counts.tolist()
+    assert frame["cell"].str.count_matches(r" \| ", literal=False).unique().to_list() == [1]
+
+
+def test_a_plan_refuses_what_the_release_would_refuse():
+    for settings, message in (
+        ({"width": 2**-10, "threshold": 3}, "raise it or use wider cells"),
+        ({"width": 2**-10, "fit": "least_squares"}, "use fit='threshold' or longer edges"),
+    ):
+        with pytest.raises(CapacityError, match=message):
+            lw.plan(unit_columns(6), expected_rows=1000, epsilon=1, mechanism=Grid(**settings))
+
+
+def test_a_huge_grid_with_its_default_threshold_is_no_trouble():
+    points = np.random.default_rng(1).normal(0.5, 1e-4, (2000, 6))
+
+    model, _ = run(Grid(width=2**-6), frame_of(points), unit_columns(6), expected_rows=2000)
+
+    assert model.atoms < 200
+    assert model.rows > 500
+
+
+@pytest.mark.parametrize("fit", ["threshold", "least_squares"])
+@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
+def test_a_plan_asks_what_the_release_asks(fit, relation):
+    rows = 300 if relation == "replace-one" else None
+    for settings in ({}, {"width": 0.3}, {"threshold": 5}):
+        mechanism = Grid(fit=fit, **settings)
+        terms = Terms(relation=relation, rows=rows, expected_rows=300)
+
+        planned = mechanism.plan(MIXED, Budget.pure(1), terms, np.random.default_rng(1))
+
+        _, answers = run(mechanism, ROWS, MIXED, relation=relation, expected_rows=300)
+        assert [each.to_dict() for each in planned.questions] == [each.question.to_dict() for each in answers]
 
 
 def test_the_planned_error_bounds_the_mean_total_variation_of_the_cells():

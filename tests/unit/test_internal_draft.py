@@ -42,6 +42,14 @@ def test_types_are_those_of_the_columns(convert):
     assert types_of(convert(TABLE)) == TYPES
 
 
+def test_parquet_keeps_types_and_those_of_csv_are_guessed(tmp_path):
+    TABLE.write_parquet(tmp_path / "t.parquet")
+    TABLE.write_csv(tmp_path / "t.csv")
+
+    assert types_of(tmp_path / "t.parquet") == TYPES
+    assert types_of([tmp_path / "t.csv"]) == TYPES
+
+
 @pytest.mark.parametrize(
     ("cells", "guess"),
     [
@@ -74,6 +82,10 @@ def test_a_draft_holds_no_value_of_the_table_and_leaves_every_domain_blank():
     assert "canary" not in str(schema.to_dict())
     assert all(field.minimum is field.maximum is field.categories is None for field in schema.fields)
     assert {field.provenance for field in schema.fields} == {"drafted"}
+
+
+def test_an_internal_result_does_not_print_itself():
+    assert repr(draft_schema(TABLE)) == "Internal()"
 
 
 @pytest.mark.parametrize(

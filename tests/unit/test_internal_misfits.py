@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from lapwing.errors import DataError
-from lapwing.extras.evaluate.internal.schemas import check_table, draft_schema
+from lapwing.extras.evaluate.internal.schemas import FieldFit, check_table, draft_schema
 from lapwing.schema.schemas import Schema
 
 FIELDS = {
@@ -58,6 +58,14 @@ def counts(found):
 )
 def test_cells_are_counted_by_how_they_fit(name, cells, expected, required):
     assert counts(fit(name, cells, required=required)) == expected
+
+
+def test_a_text_for_missing_is_missing():
+    schema = Schema.from_dict({"missingValues": ["", "?"], "fields": [{"name": "sex", **FIELDS["sex"]}]})
+
+    (found,) = check_table(pl.DataFrame({"sex": ["f", "?", "x"]}), schema).value
+
+    assert found == FieldFit(name="sex", cells=3, missing=1, clamped=0, special=0, misfit=1)
 
 
 def test_a_missing_column_is_refused_and_any_value_of_its_type_fits_what_a_draft_leaves_open():

@@ -2,6 +2,7 @@ import datetime as dt
 import re
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 
@@ -53,6 +54,21 @@ def said(data, name):
 )
 def test_each_column_is_told_what_its_field_may_need(name, says):
     assert says in said(TABLE, name)
+
+
+@pytest.mark.parametrize(
+    ("values", "rows", "says"),
+    [
+        (95, 128, "many"),
+        (95, 190, "few"),
+        (101, 10_000, "many"),
+        (12, 12, "few"),
+    ],
+)
+def test_texts_are_few_or_many_by_their_share_of_the_rows(values, rows, says):
+    cells = [f"town {chr(97 + row % values // 26)}{chr(97 + row % values % 26)}" for row in range(rows)]
+
+    assert f"{says} texts: " in said(pl.DataFrame({"x": cells}), "x")
 
 
 @pytest.mark.parametrize(
@@ -123,9 +139,86 @@ def test_texts_that_are_no_numbers_and_no_dates_are_not_taken_for_them(cells):
     assert "dates" not in found
 
 
+def test_only_markers_of_the_public_list_are_named_as_what_may_stand_for_missing():
+    found = suggested(pl.DataFrame({"ward": ["north", "?", "Unknown", "canary", "un-known"]}))["ward"]
+
+    assert "may stand for missing: ? Unknown" in found.advice
+    assert "canary" not in str(found)
+    assert "may stand" not in said(TABLE, "ward")
+
+
+def test_moments_that_are_all_at_midnight_are_days():
+    days = [dt.datetime(2019, 7, 1) + dt.timedelta(days=day) for day in range(9)]
+
+    assert "all at midnight: type date" in said(pl.DataFrame({"seen": days}), "seen")
+    assert "midnight" not in said(pl.DataFrame({"seen": [*days, dt.datetime(2020, 1, 1, 0, 1)]}), "seen")
+    assert "midnight" not in said(TABLE, "born")
+
+
+def test_a_column_may_be_required_where_no_cell_is_empty_nor_holds_a_marker():
+    cells = {"full": ["a", "b"], "blank": ["a", ""], "null": ["a", None], "marked": ["a", "NA"], "number": [1, 2]}
+    found = suggested(pl.DataFrame(cells))
+
+    names = [name for name in cells if "no cell is empty: required, if none can be" in found[name].advice]
+
+    assert names == ["full", "number"]
+
+
+@pytest.mark.parametrize(("sign", "named"), [(";", '";"'), ("\t", "the tab"), ("|", '"|"')])
+def test_a_lone_column_whose_name_is_a_line_of_names_is_asked_for_the_separator(sign, named):
+    name = sign.join(["ID", "Age"])
+    table = pl.DataFrame({name: [sign.join(["1", "30"]), sign.join(["2", "40"])]})
+
+    assert suggested(table)[name].advice == (f"is {named} the separator of the file? read the file with it",)
+    assert "separator" not in said(table.with_columns(other=1), name)
+
+
+def test_ranges_are_shown_by_powers_of_ten_and_decades_only():
+    found = suggested(TABLE)
+
+    assert [found[name].within for name in ("row", "score", "income", "born", "ward")] == [
+        *("0 to 10000", "-1 to 100", "0 to 1e+08", "1980 to 1989", "")
+    ]
+
+
 def test_no_text_of_a_cell_is_in_a_suggestion():
     assert "canary" not in str(suggested(TABLE)) + str(suggested(TABLE.select("person", "ward")))
     assert "north" not in str(suggested(TABLE))
+
+
+def test_files_and_frames_of_every_kind_say_the_same(tmp_path):
+    TABLE.write_parquet(tmp_path / "t.parquet")
+    TABLE.write_csv(tmp_path / "t.csv")
+    frames = [
+        TABLE.lazy(),
+        TABLE.to_arrow(),
+        TABLE.drop("born").to_pandas(),
+        tmp_path / "t.parquet",
+        tmp_path / "t.csv",
+    ]
+
+    expected = suggested(TABLE)
+
+    for frame in frames:
+        names = set(expected) - {"empty"} - ({"born"} if isinstance(frame, pd.DataFrame) else set())
+        found = suggested(frame)
+        assert {name: found[name] for name in names} == {name: expected[name] for name in names}
+
+
+def test_cells_that_cannot_be_read_are_counted_as_empty():
+    found = suggested(pl.DataFrame({"x": [1.0, float("nan"), float("inf"), None, -3.0]}))["x"]
+
+    assert (found.cells, found.missing, found.distinct, found.within) == (5, 3, 2, "-10 to 1")
+
+
+def test_rows_beyond_the_first_million_are_looked_at():
+    found = suggested(pl.DataFrame({"x": np.r_[np.zeros(2**20, dtype=np.int64), [7]]}))["x"]
+
+    assert (found.cells, found.distinct) == (2**20 + 1, 2)
+
+
+def test_a_table_without_rows_is_no_error():
+    assert suggested(TABLE.clear())["ward"].advice == ("no row",)
 
 
 def test_the_command_prints_suggestions_as_internal_and_the_draft_holds_none_of_them(tmp_path):

@@ -7,10 +7,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from helpers.pmm_runs import run, unit_columns
+from helpers.bits import SeededBits
+from helpers.pmm_runs import frame_of, run, unit_columns
 from lapwing.errors import CapacityError
 from lapwing.kernel.budget.budget import Budget
-from lapwing.kernel.noise_law import NoiseLaw
+from lapwing.kernel.noise_law import NoiseLaw, log_tail
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.trees.kd_tree.mechanism import KDTree
 from lapwing.schema.schemas import Schema
@@ -75,6 +76,24 @@ def test_the_default_tau_is_in_scales_of_the_decisions_noise(rule, scales):
     assert decisions.threshold == math.floor(scales * decisions.noise("add-remove", 1).parameter)
 
 
+def test_the_papers_30_free_and_60_levels_run_and_noise_alone_splits_and_keeps_hardly_a_cell():
+    mechanism = KDTree(split_rule="paper", coarse=1 / 2, fine=1 / 4, fit="threshold")
+    points, schema = np.full((5000, 30), 0.3), unit_columns(30)
+
+    decisions, counts = planned(mechanism, schema)
+    model, (decided, kept) = run(mechanism, frame_of(points), schema, bits=SeededBits(1))
+
+    assert (counts.tree.first, counts.tree.depth, counts.tree.cells) == (30, 60, 2**30)
+    for question, threshold in ((decisions, decisions.threshold + 1), (counts, counts.threshold)):
+        tail = math.exp(log_tail(question.noise("add-remove", 1).parameter, threshold))
+        assert 0.2 < 2**30 * tail < 1
+        assert 2**30 * tail * math.exp(20) > 2**22  # the usual thresholds would fill memory
+    assert len(decided.tree.split_cells) <= 3
+    assert len(kept.counts) <= 3
+    assert kept.counts.max() == pytest.approx(5000, abs=50)
+    assert model.rows < 5300
+
+
 @pytest.mark.parametrize(("relation", "touched"), [("add-remove", 1), ("replace-one", 2)])
 def test_lemma_10_is_the_papers_formula(relation, touched):
     rows = 1000 if relation == "replace-one" else None
@@ -85,6 +104,40 @@ def test_lemma_10_is_the_papers_formula(relation, touched):
 
     h, deeper = 4, 6
     assert decisions.threshold == math.floor(touched * deeper * math.log((2**h + 1000 * deeper) / 1e-6))
+
+
+def test_with_lemma_10_no_empty_cell_is_split():
+    mechanism = KDTree(split_rule="paper", coarse=0.125, fine=1 / 32, tau="lemma10")
+    for seed in range(30):
+        _, (decided, _) = run(
+            mechanism, frame_of(np.zeros((0, 2))), unit_columns(2), expected_rows=1000, bits=SeededBits(seed)
+        )
+
+        assert not decided.tree.is_split
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        KDTree(),
+        KDTree(split_rule="paper"),
+        KDTree(split_rule="paper", coarse=0.5),
+        KDTree(split_rule="paper", coarse=0.5, tau="lemma10"),
+        KDTree(fit="threshold", fine=0.2),
+        KDTree(coarse=1.0, fine=1.0),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
+def test_a_plan_asks_what_the_release_asks(mechanism, relation):
+    terms = Terms(relation=relation, rows=300 if relation == "replace-one" else None, expected_rows=300)
+
+    questions = planned(mechanism, terms=terms)
+
+    _, answers = run(mechanism, ROWS, MIXED, relation=relation, expected_rows=300)
+    assert kinds(answers) == [each.kind for each in questions]
+    assert answers[0].question.to_dict() == questions[0].to_dict()
+    assert [each.question.cost for each in answers] == [each.cost for each in questions]
 
 
 # ------------------------------------------------------------------------------------------------------------ models

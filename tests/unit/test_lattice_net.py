@@ -39,6 +39,15 @@ def test_settings_that_cannot_be_decided_in_int64_are_refused(z, spacing: int, b
         nearest_lattice_points(np.array(z, dtype=np.int64), spacing, budget)
 
 
+def test_the_largest_rows_allowed_are_decided_without_overflow() -> None:
+    z = np.array([[2**54, 2**54 - 1] + [0] * 98, [-(2**54), 2**54] + [1] * 98])
+
+    found = nearest_lattice_points(z, 1, 100)
+
+    assert (found[:, :2] == [[7, 7], [-7, 7]]).all()
+    assert ((found**2).sum(axis=1) <= 100).all()
+
+
 @pytest.mark.parametrize(("t", "alpha"), [(1, 0.501), (2, 0.6), (4, 0.6)])
 def test_every_row_of_the_unit_ball_is_nearer_than_alpha_to_its_point(t: int, alpha: float) -> None:
     rng = np.random.default_rng(0)
@@ -122,6 +131,11 @@ def test_formula_5_14(rows: float, dimensions: int) -> None:
     if rows > 2:
         assert choice.alpha**-4 == pytest.approx(math.log(rows))
         assert (7 / choice.alpha) ** choice.dimensions <= math.sqrt(rows)
+
+
+def test_there_are_no_more_dimensions_than_columns() -> None:
+    assert anonymous_net(10**6, columns=2).dimensions == 2
+    assert private_net(10**12, columns=3).dimensions == 3
 
 
 @pytest.mark.parametrize("rows", [10**3, 10**6, 10**9])

@@ -4,6 +4,7 @@ import datetime as dt
 import io
 from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -16,6 +17,7 @@ from helpers.linked_homes import SCHEMA as HOMES
 from helpers.linked_homes import tables
 from helpers.sorted_columns import NAMES, NUMPY, PANDAS, SCHEMA, TABLE, TEXT, types
 from lapwing.errors import DataError, ParameterError
+from lapwing.rows.kinds import Layout
 from lapwing.rows.layouts import layout_of
 
 
@@ -225,6 +227,48 @@ def test_categories_are_those_of_the_schema_whatever_the_input_lists(release):
         assert "Secretville" not in repr(layout_of(frame, kind, SCHEMA))
 
 
+def test_an_ordered_category_stays_so_where_the_schema_orders_it(release):
+    rows = release.sample(50, seed=1, like=PANDAS.assign(rank=pd.Categorical(PANDAS["rank"], ordered=True)))
+
+    assert (rows["rank"] >= "low").all()
+    assert rows["rank"].min() == "low"
+
+
+def test_categories_of_arrow_text_and_of_a_short_range_keep_their_type(release):
+    frame = PANDAS.assign(town=PANDAS["town"].astype(pd.ArrowDtype(pa.string())).astype("category"))
+    frame = frame.assign(hours=PANDAS["hours"].astype("category"), share=PANDAS["share"].astype("category"))
+
+    rows = release.sample(50, seed=1, like=frame)
+
+    assert str(rows["town"].cat.categories.dtype) == "string[pyarrow]"
+    assert rows["hours"].cat.categories.tolist() == list(range(101))
+    assert types(rows)["share"] == "float64"  # there is no list of all numbers from 0 to 1
+
+
+def test_a_layout_names_no_column_beside_the_schemas_and_nothing_but_types():
+    frame = pd.DataFrame({"Ada Lovelace": [1], "age": np.array([1], np.dtype("int8", metadata={"of": "Ada"}))})
+
+    assert layout_of(frame, "pandas", SCHEMA) == Layout("pandas", {"age": "object"})
+    assert "Ada" not in repr(layout_of(frame, "pandas", SCHEMA))
+
+
+class Odd(dt.tzinfo):
+    """A zone that calls itself what it likes."""
+
+    def __str__(self):
+        return "Ada Lovelace"
+
+    def utcoffset(self, _):
+        return dt.timedelta(0)
+
+
+def test_a_zone_of_ones_own_is_utc(release):
+    frame = PANDAS.assign(seen=pd.Series([], dtype=pd.DatetimeTZDtype("us", Odd())))
+
+    assert "Ada" not in repr(layout_of(frame, "pandas", SCHEMA))
+    assert types(release.sample(3, like=frame))["seen"] == "datetime64[us, UTC]"
+
+
 # -- What a type cannot hold.
 
 
@@ -236,6 +280,15 @@ def test_a_type_that_does_not_hold_the_schemas_range_is_widened(release):
     assert types(release.sample(5, like=frame))["age"] == "Int64"
     assert types(release.sample(5, like=frame))["day"] == "datetime64[us]"  # from 1500 on
     assert types(release.sample(5, like=polars))["age"] == "Int64"
+
+
+def test_types_of_another_sort_give_way_to_the_schemas(release):
+    frame = pa.table({name: pa.nulls(3) for name in NAMES})
+
+    assert types(release.sample(5, like=frame)) == {
+        "id": "int64", "age": "int64", "hours": "int64", "share": "double", "flag": "bool", "sure": "bool",
+        "town": "string", "rank": "string", "day": "date32[day]", "seen": "timestamp[us]",
+    }  # fmt: skip
 
 
 # -- Settings.
@@ -258,6 +311,33 @@ def test_what_is_no_layout_is_refused_in_a_sentence(release, like, code, said):
     assert caught.value.code == code
     assert said in str(caught.value)
     assert "Ada" not in str(caught.value)
+
+
+def test_identifiers_may_be_left_out(release):
+    rows = release.sample(3, like=PANDAS.drop(columns="id"))
+
+    assert list(rows.columns) == [*NAMES[1:], "id"]
+    assert types(rows)["id"] == "int64"
+
+
+def test_lazy_frames_and_batches_are_layouts_too(release):
+    batch = TABLE.with_columns(pl.col("age").cast(pl.Int16)).to_arrow().to_batches()[0]
+
+    assert types(release.sample(3, like=TABLE.lazy())) == types(TABLE)
+    assert types(release.sample(3, like=batch))["age"] == "int16"
+    assert types(release.sample(3, like=FakeNarwhals(PANDAS))) == NUMPY
+
+
+class FakeNarwhals:
+    """Of narwhals as far as it matters here: its module and how it is unwrapped."""
+
+    __module__ = "narwhals.dataframe"
+
+    def __init__(self, frame):
+        self._frame = frame
+
+    def to_native(self):
+        return self._frame
 
 
 def test_linked_rows_keep_the_layout_of_each_table(tmp_path):

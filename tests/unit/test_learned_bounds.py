@@ -15,7 +15,8 @@ from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.room.curator import ReplayCurator
 from lapwing.release.runs.learned.bounds import learn_bounds
 from lapwing.release.runs.learned.settings import opened_schema
-from lapwing.schema.groupings.domains import magnitude_codes
+from lapwing.schema.fields import Field
+from lapwing.schema.groupings.domains import MAGNITUDE_VALUES, magnitude_codes
 from lapwing.schema.schemas import Schema
 
 PLENTY = Budget.pure(10**6)
@@ -52,6 +53,29 @@ def test_without_noise_the_bounds_are_the_outer_ends_of_the_outermost_cells(kind
     assert sum(answer.question.cost.amount for answer in room.answers) == PLENTY.amount
 
 
+@pytest.mark.parametrize("values", [[], [None] * 50], ids=["no rows", "all missing"])
+def test_a_column_without_values_stays_blank(values) -> None:
+    data = pl.DataFrame({"x": pl.Series(values, dtype=pl.Int64)})
+
+    found, room = learned(data, {"fields": [{"name": "x", "type": "integer"}]}, PLENTY, ZeroNoiseBits())
+
+    assert found.fields[0].blank == ("minimum", "maximum")
+    assert found.notes[0].code == ("unread_as_it_was" if values else "bounds_hidden")
+    assert found.statements[0].value == 0
+    assert room.batches == 2
+    assert len(room.answers) == 1
+
+
+def test_one_row_is_found_where_the_budget_is_huge_and_hidden_where_it_is_small() -> None:
+    draft, data = {"fields": [{"name": "x", "type": "integer"}]}, pl.DataFrame({"x": [42]})
+
+    found, _ = learned(data, draft, PLENTY, ZeroNoiseBits())
+    hidden, _ = learned(data, draft, Budget.pure(1), ZeroNoiseBits())
+
+    assert (found.fields[0].minimum, found.fields[0].maximum) == (42, 42)
+    assert hidden.fields[0].blank
+
+
 LIMITS = {
     "integer": ([3, 12, 47, 200, 5000], {"minimum": 10, "maximum": 480}, (12, 209)),
     "number": ([-3.0, 0.123, 0.5], {"minimum": 0.1, "maximum": 0.126}, (0.12, 0.126)),
@@ -72,6 +96,17 @@ def test_bounds_that_are_known_are_only_narrowed(kind, case) -> None:
     assert (field.minimum, field.maximum) == (bounds or (limits["minimum"], limits["maximum"]))
 
 
+def test_a_quantile_leaves_out_so_many_rows_at_each_end_and_no_more() -> None:
+    values = [*range(10, 100)] * 100
+    draft = {"fields": [{"name": "x", "type": "integer"}]}
+
+    found, _ = learned(pl.DataFrame({"x": values}), draft, Budget.pure(50), SeededBits(4), quantile="0.1")
+
+    (field,) = found.fields
+    assert 10 + 7 <= field.minimum <= 10 + 9
+    assert 99 - 9 <= field.maximum <= 99 - 7
+
+
 def test_a_bound_moves_outwards_while_noise_may_hide_more_than_a_hundredth_of_the_rows() -> None:
     codes = {int(magnitude_codes(np.array([23_000]))[0]): 1000}
 
@@ -79,6 +114,30 @@ def test_a_bound_moves_outwards_while_noise_may_hide_more_than_a_hundredth_of_th
 
     assert tight == 23_999
     assert wide > 90_000
+
+
+def test_where_the_second_round_finds_nothing_the_ends_of_the_decade_are_taken() -> None:
+    codes = {int(code): 1000 for code in magnitude_codes(np.array([30, 40]))}
+
+    found = planted_bounds("integer", codes, Budget.pure(1), rounds=1)
+
+    assert found.is_found
+    assert (found.minimum, found.maximum) == (10, 99)
+
+
+@given(
+    codes=st.dictionaries(st.integers(0, MAGNITUDE_VALUES - 1), st.integers(1, 2000), max_size=8),
+    kind=st.sampled_from(["integer", "number"]),
+    quantile=st.sampled_from(["0", "0.01", "0.2"]),
+    epsilon=st.sampled_from(["0.1", "2", "1000"]),
+)
+def test_bounds_are_in_order_and_make_a_field(codes, kind, quantile, epsilon) -> None:
+    found = planted_bounds(kind, codes, Budget.pure(epsilon), quantile=quantile)
+
+    assert found.unseen >= 0
+    if found.is_found:
+        field = Field(name="x", type=kind, minimum=found.minimum, maximum=found.maximum)
+        assert field.domain.values >= 1
 
 
 @given(values=st.lists(st.integers(-(10**6), 10**6), min_size=1, max_size=9), quantile=st.just("0"))

@@ -9,9 +9,11 @@ from helpers.bits import SeededBits
 from helpers.learned_runs import TINY, learned
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.room.curator import ReplayCurator
-from lapwing.release.runs.learned.domains import learned_fields
+from lapwing.release.runs.learned.bounds import LearnedBounds
+from lapwing.release.runs.learned.domains import learned_fields, needs_selection, with_bounds
 from lapwing.release.runs.learned.settings import opened_schema
 from lapwing.rows.source import code_table
+from lapwing.schema.fields import Field
 from lapwing.schema.schemas import Schema
 
 MIXED = {
@@ -76,6 +78,36 @@ def test_the_answers_alone_give_the_same_fields_statements_and_notes(budget) -> 
 
     assert replay.is_exhausted
     assert again == found
+
+
+@pytest.mark.parametrize(
+    ("field", "needs"),
+    [
+        (Field(name="x", type="string"), True),
+        (Field(name="x", type="string", categories=("a",)), False),
+        (Field(name="job", type="string"), False),
+        (Field(name="x", type="integer"), False),
+    ],
+    ids=["open texts", "a list", "a dictionary", "numbers"],
+)
+def test_only_open_texts_need_a_selection(field, needs) -> None:
+    assert needs_selection(field, JOBS) is needs
+
+
+ALIGNED = {
+    "outwards": (Field(name="x", type="number", resolution=0.25), (1.1, 9.1), (1, 9.25)),
+    "whole steps": (Field(name="x", type="integer", resolution=50), (-12, 99), (-50, 100)),
+    "from a known minimum": (Field(name="x", type="integer", minimum=7, resolution=10), (12, 30), (7, 37)),
+    "inside known bounds": (Field(name="x", type="integer", minimum=0, maximum=95, resolution=10), (12, 95), (10, 95)),
+    "in decimals": (Field(name="x", type="number", resolution=0.1), (0.3, 0.72), (0.3, 0.8)),
+}
+
+
+@pytest.mark.parametrize(("field", "found", "bounds"), ALIGNED.values(), ids=ALIGNED.keys())
+def test_bounds_lie_on_the_grid_of_the_resolution(field, found, bounds) -> None:
+    made = with_bounds(field, LearnedBounds(minimum=found[0], maximum=found[1], is_found=True, unseen=0))
+
+    assert (made.minimum, made.maximum) == bounds
 
 
 @EITHER

@@ -6,7 +6,9 @@ import pytest
 
 import lapwing as lw
 from lapwing.kernel.questions.cell_sums.question import NoisySums
+from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
 from lapwing.mechanisms.vectors.linear_statistics import mechanism as linear
+from lapwing.mechanisms.vectors.linear_statistics import paid
 from lapwing.mechanisms.vectors.linear_statistics.paid import paid_statistics
 from lapwing.rows.source import all_codes, code_table
 from lapwing.schema.schemas import Schema
@@ -49,6 +51,26 @@ def test_on_the_rows_of_the_table_the_statistics_are_what_was_answered(mu):
     weights = np.abs(matrix).max(axis=1).toarray().ravel()
     is_whole = weights > 0
     assert np.abs(matrix.mean(axis=1) - targets)[is_whole].max() < 0.01 * weights.max()
+
+
+def test_a_statistic_of_twice_the_noise_has_half_the_weight():
+    release = lw.synthesize(table(), SCHEMA, mechanism="Independent", rho=1)
+    first = next(each for each in release.noisy if isinstance(each, NoisyCounts))
+
+    one, other = (paid_statistics([first], codes(), ROWS, first.noise.sd * part)[0].max() for part in (1, 0.5))
+
+    assert one == pytest.approx(1)
+    assert other == pytest.approx(0.5)
+
+
+def test_products_that_would_take_too_long_are_left_out(monkeypatch):
+    release = lw.synthesize(table(), SCHEMA, mechanism="Microaggregation", rho=1)
+    whole, _ = paid_statistics(release.noisy, codes(), ROWS, 1.0)
+    monkeypatch.setattr(paid, "MOST_PRODUCTS", ROWS)
+
+    fewer, _ = paid_statistics(release.noisy, codes(), ROWS, 1.0)
+
+    assert 0 < fewer.shape[0] < whole.shape[0]
 
 
 def test_where_the_points_cost_most_pairs_come_far_nearer_to_the_table(monkeypatch):

@@ -5,12 +5,14 @@ import polars as pl
 import pytest
 
 import lapwing as lw
+from helpers.cases import spread
 from helpers.flag_tables import FLAG, flags, frame_of_flags, latent_rows
 from helpers.pmm_runs import run
 from lapwing.errors import CapacityError, ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.linear_statistics.question import LinearStatistics as Question
 from lapwing.kernel.questions.questions import RECORDS
+from lapwing.mechanisms.registry import settings_of
 from lapwing.mechanisms.vectors.linear_statistics.mechanism import LinearStatistics
 from lapwing.mechanisms.vectors.linear_statistics.workload import points_of
 from lapwing.model.sampling.marginals import marginal
@@ -43,6 +45,44 @@ def test_a_workload_that_is_too_large_is_refused_before_any_row_is_read():
 # ------------------------------------------------------------------------------------------------ what is asked
 
 
+@pytest.mark.parametrize("budget", [Budget.pure(1), Budget.zcdp("0.5")], ids=lambda budget: budget.notion)
+@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
+def test_every_statistic_has_the_same_noise_and_the_budget_is_spent_exactly(relation, budget):
+    mechanism = LinearStatistics(statistics=("f0 and f1", "(f0 + f1 + f2) / 3"), mu="product", points=50)
+
+    _, answers = run(mechanism, frame_of_flags(ROWS), FOUR, budget=budget, relation=relation)
+
+    asked = answers[4:]
+    assert [answer.question.kind for answer in asked] == ["MarginalCounts"] * 6 + ["LinearStatistics"]
+    deviations = [answer.tables[0].sd for answer in asked]
+    assert max(deviations) == pytest.approx(min(deviations), rel=1e-3)  # whole numbers, or multiples of 2**-16
+    assert sum(answer.question.cost.amount for answer in answers) == budget.amount
+
+
+def test_the_number_of_rows_is_bought_only_where_nothing_else_tells_it():
+    mechanism = LinearStatistics(statistics=("f0",), degree=0, mu="uniform", points=50)
+
+    _, private = run(mechanism, frame_of_flags(ROWS), FOUR, relation="add-remove")
+    _, public = run(mechanism, frame_of_flags(ROWS), FOUR, relation="replace-one")
+
+    assert [answer.question.columns for answer in private] == [("f0",), ()]
+    assert [answer.question.kind for answer in public] == ["LinearStatistics"]
+
+
+@pytest.mark.parametrize("mu", ["microaggregation", "tree", "product", "uniform"])
+def test_a_plan_names_the_questions_that_a_run_asks(mu):
+    mechanism = LinearStatistics(mu=mu, points=50, statistics=("f0",))
+
+    planned = lw.plan(FOUR, expected_rows=400, epsilon=50, mechanism=mechanism, neighbours="replace-one")
+    _, answers = run(
+        mechanism, frame_of_flags(ROWS), FOUR, budget=Budget.pure(50), relation="replace-one", expected_rows=400
+    )
+
+    assert [line.question for line in planned.lines] == ["MisfitRows"] + [
+        answer.question.kind for answer in answers for _ in answer.tables
+    ]
+
+
 # ------------------------------------------------------------------------------------------------------ solutions
 
 
@@ -61,7 +101,78 @@ def test_with_much_budget_the_tables_of_two_columns_come_out(mu, solver):
     assert model.rows == len(ROWS)
 
 
+@spread(
+    ("solver", ["max-entropy", "interior-point"]),
+    (
+        "mechanism",
+        [
+            LinearStatistics(statistics=("f0",), degree=0, points=30),
+            LinearStatistics(points=1),
+            LinearStatistics(points=2, mu="uniform", degree=3),
+            LinearStatistics(statistics=("f0", "f0", "not f0"), degree=0, points=5),
+        ],
+    ),
+    ("epsilon", ["0.001", "1000"]),
+    ("rows", [0, 1, 400]),
+)
+def test_degenerate_inputs_give_a_valid_density(mechanism, solver, epsilon, rows):
+    frame = frame_of_flags(ROWS[:rows])
+
+    model, _ = run(
+        LinearStatistics(**{**settings_of(mechanism), "solver": solver}), frame, FOUR, budget=Budget.pure(epsilon)
+    )
+
+    assert np.isfinite(model.weights).all()
+    assert model.weights.sum() == pytest.approx(1.0)
+    model.validate(FOUR)
+
+
+def test_wide_columns_show_other_values_than_the_points_unless_a_statistic_reads_them():
+    schema = Schema.from_dict(
+        {
+            "fields": [
+                {"name": "x", "type": "number", "constraints": {"minimum": 0, "maximum": 1, "required": True}},
+                FLAG,
+            ]
+        }
+    )
+    rng = np.random.default_rng(2)
+    data = pl.DataFrame({"x": rng.random(500), "f0": rng.integers(2, size=500) == 1})
+
+    spread, exact = (
+        lw.synthesize(data, schema, epsilon=10, mechanism=LinearStatistics(points=20, statistics=each), seed=1)
+        for each in ((), ("x > 0.123",))
+    )
+
+    assert spread.sample(200, seed=1)["x"].round(6).n_unique() > 100
+    assert exact.sample(200, seed=1)["x"].round(6).n_unique() <= 20
+
+
+def test_a_collapsed_density_is_told():
+    alike = frame_of_flags(np.zeros((400, 4)))
+
+    release = lw.synthesize(alike, FOUR, epsilon=100, mechanism=LinearStatistics(mu="uniform", points=200), seed=1)
+
+    assert any("the density has collapsed: " in str(warning) for warning in release.certificate.warnings)
+
+
 # --------------------------------------------------------------------------------------------------- public points
+
+
+def test_public_rows_as_a_frame_a_path_and_a_callable_give_the_points(tmp_path):
+    public = frame_of_flags(np.array([[0, 0, 1, 1], [1, 1, 0, 0]]))
+    public.write_parquet(tmp_path / "public.parquet")
+    mus = (public, str(tmp_path / "public.parquet"), lambda points, rng: public)
+
+    for mu in mus:
+        mechanism = LinearStatistics(mu=mu, mix_uniform=0.0, points=40)
+        release = lw.synthesize(frame_of_flags(ROWS), FOUR, epsilon=1, mechanism=mechanism, seed=1)
+
+        points = np.stack(list(points_of(release.model).values()), axis=1)
+        assert {tuple(point) for point in points.tolist()} <= {(0, 0, 1, 1), (1, 1, 0, 0)}
+        assert any("is public is the caller's claim" in claim for claim in release.certificate.assumed)
+        assert "Assumed: that mu" in release.certificate.text()
+        assert {line.question for line in release.certificate.lines} == {"MisfitRows", "MarginalCounts"}
 
 
 def test_public_rows_that_do_not_fit_the_schema_are_left_out_and_refused_where_none_is_left():
@@ -85,6 +196,15 @@ def test_the_private_table_itself_is_no_public_one(tmp_path):
             lw.synthesize(table, FOUR, epsilon=1, mechanism=LinearStatistics(mu=mu))
 
 
+def test_a_statistic_that_no_point_has_leaves_the_points_as_they_are():
+    public = frame_of_flags(np.zeros((2, 4)))
+    mechanism = LinearStatistics(statistics=("f0",), degree=0, mu=public, mix_uniform=0.0, points=3)
+
+    release = lw.synthesize(frame_of_flags(ROWS), FOUR, epsilon=1, mechanism=mechanism)
+
+    assert release.model.weights.tolist() == [pytest.approx(1 / 3)] * 3
+
+
 def test_a_release_with_a_public_frame_cannot_be_resumed_but_one_with_a_path_can(tmp_path):
     public, data = frame_of_flags(ROWS[:50]), frame_of_flags(ROWS)
     public.write_parquet(tmp_path / "public.parquet")
@@ -97,6 +217,13 @@ def test_a_release_with_a_public_frame_cannot_be_resumed_but_one_with_a_path_can
     ):
         lw.resume(tmp_path / "frame.jsonl", data)
     assert lw.resume(tmp_path / "path.jsonl", data).model.atoms == 20
+
+
+def test_a_mu_that_is_no_name_is_the_path_of_a_table():
+    with pytest.raises(
+        ParameterError, match=r"^mu must be one of microaggregation, tree, product, uniform, or the path"
+    ):
+        lw.synthesize(frame_of_flags(ROWS), FOUR, epsilon=1, mechanism=LinearStatistics(mu="microagregation"))
 
 
 # ------------------------------------------------------------------------------------------------- row functions
@@ -170,3 +297,33 @@ def test_certified_errors_bound_the_errors_of_every_statistic():
     assert (errors <= found["largest_error"].to_numpy()).all()
     assert found["statistic"][0] == "f0=false, f1=false"
     assert found["statistic"][-1] == "f0 and f3"
+
+
+def test_the_certificate_names_the_largest_certified_error_of_each_table_and_statistic():
+    release = lw.synthesize(
+        frame_of_flags(ROWS), FOUR, epsilon=5, mechanism=LinearStatistics(statistics=("f0",), points=100), seed=1
+    )
+
+    kinds = [statement.kind for statement in release.certificate.accuracy]
+    values = {statement.kind: statement.value for statement in release.certificate.accuracy}
+    assert kinds.count("certified error of a table") == 6
+    assert "\nCertified error: 0" in release.certificate.text()
+    assert values["certified error"] == pytest.approx(release.certified_errors()["largest_error"].max())
+    assert values["spread of the weights"] == pytest.approx(100 / values["effective points"])
+
+
+def test_other_releases_have_no_certified_errors():
+    release = lw.synthesize(frame_of_flags(ROWS), FOUR, epsilon=1, mechanism="Independent", seed=1)
+
+    with pytest.raises(
+        ParameterError, match="certified errors are known for releases of LinearStatistics, this one is of"
+    ):
+        release.certified_errors()
+
+
+def test_a_higher_confidence_gives_wider_bounds():
+    release = lw.synthesize(frame_of_flags(ROWS), FOUR, epsilon=1, mechanism=LinearStatistics(points=100), seed=1)
+
+    assert (release.certified_errors(0.999)["largest_error"] >= release.certified_errors(0.9)["largest_error"]).all()
+    with pytest.raises(ParameterError, match=r"confidence must lie from 0\.5 to 0\.9999, got 1"):
+        release.certified_errors(1)

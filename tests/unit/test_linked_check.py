@@ -43,6 +43,22 @@ def test_rules_of_both_tables_are_counted_over_the_rows_that_are_used(place):
     assert lapwing("schema", "check", "L.json", "child=people.csv", "parent=homes.csv").out == said.out
 
 
+def test_events_are_counted_as_one_table_and_as_their_persons(place):
+    unit = {"privacyUnit": {"field": "home", "maxRows": 2}, "order": "age", "constant": ["kind"], "name": "stays"}
+    described = {**unit, "fields": [KEY, KIND, AGE], "rules": [{"never": {"kind": "flat"}}]}
+    (place / "E.json").write_text(json.dumps(described))
+    stays = {"home": [1, 1, 1, 2], "kind": ["flat", "flat", "flat", "hut"], "age": [9, 8, 700, 3]}
+    pl.DataFrame(stays).write_csv("stays.csv")
+
+    said = lapwing("schema", "check", "E.json", "stays.csv")
+
+    lines = [" ".join(line.split()) for line in said.out.splitlines()]
+    assert said.status == 0
+    assert "home, as its rows are asked about:" in lines
+    assert "stays, as its rows are asked about: 3 rows are used" in lines
+    assert {"age 4 0 0 1 0", "kind 4 0 0 0 1", "never kind is flat 2"} <= set(lines)
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

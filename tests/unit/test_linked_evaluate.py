@@ -52,6 +52,15 @@ def test_persons_who_lost_their_homes_are_at_a_distance_and_their_own_columns_ar
     assert figures(lost)["rows_per_unit"] == {"synthetic": 0, "bootstrap": pytest.approx(0, abs=0.1), "independent": 0}
 
 
+def test_homes_without_persons_count_among_the_numbers_of_rows():
+    real = by_name(100)
+    half = real["people"].filter(pl.col("home") >= 50)
+
+    found = lw.evaluate(real, real | {"people": half}, SCHEMA).parts["people"].findings
+
+    assert figures(found)["rows_per_unit"]["synthetic"] == 0.5
+
+
 def test_events_are_one_evaluation_with_their_gaps_and_transitions():
     rng = np.random.default_rng(1)
     state = rng.random(300) < 0.5
@@ -117,3 +126,10 @@ def test_what_cannot_be_compared_is_refused(settings, code, said):
         lw.evaluate(by_name(20), by_name(20), SCHEMA, **settings)
 
     assert refused.value.code == code
+
+
+def test_a_table_without_rows_is_named():
+    real = by_name(20)
+
+    with pytest.raises(lw.DataError, match="the synthetic table people has no row"):
+        lw.evaluate(real, real | {"people": real["people"].clear()}, SCHEMA)

@@ -28,10 +28,33 @@ def schema(public, *fields, key=KEY):
     }
 
 
+def test_cells_of_a_file_have_the_types_of_their_fields(tmp_path):
+    fields = [
+        {"name": name, "type": kind}
+        for name, kind in (("beds", "integer"), ("share", "number"), ("urban", "boolean"), ("since", "date"))
+    ]
+    (tmp_path / "c.csv").write_text("urban,clinic,beds,share,since\nTrue,7,10,0.5,2001-02-03\nfalse,8,,2,\n")
+    (tmp_path / "db.json").write_text(json.dumps(schema("c.csv", *fields)))
+
+    linked = LinkedSchema.load(tmp_path / "db.json")
+
+    assert linked.lookups[0].rows == ((7, 10, 0.5, True, "2001-02-03"), (8, None, 2, False, None))
+    assert linked.lookups[0].schema.field("beds").categories == (10,)
+    assert LinkedSchema.load(linked.to_dict()) == linked
+
+
 def test_a_key_to_a_public_table_has_its_keys_as_categories_which_are_public():
     field = LinkedSchema.load(schema([{"clinic": 8, "town": "x"}, {"clinic": 7}], TOWN)).coded["visits"].field("clinic")
 
     assert (field.categories, field.provenance, field.required) == ((8, 7), "public", True)
+
+
+def test_a_domain_that_the_schema_states_stays():
+    field = {"name": "beds", "type": "integer", "constraints": {"minimum": 0, "maximum": 99}}
+
+    lookup = LinkedSchema.load(schema([[7, 10]], field)).lookups[0]
+
+    assert lookup.schema.field("beds").maximum == 99
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import json
 from fractions import Fraction
 
+import polars as pl
 import pytest
 
 import lapwing as lw
@@ -55,6 +56,15 @@ def test_a_prior_that_a_mechanism_cannot_lean_on_is_refused(part):
         released(schema, **{f"{part}_mechanism": "Independent"})
 
 
+def test_a_public_total_of_parents_is_their_expected_number():
+    table = {**PRIOR, "columns": ["kind"], "cells": [["flat", 300], ["house", 300]], "hold": "exact", "sd": None}
+    schema = {**SCHEMA, "parent": {**SCHEMA["parent"], "publicTables": [table]}}
+
+    found = released(schema)
+
+    assert (found.parent.certificate.expected_rows, found.child.certificate.expected_rows) == (600, None)
+
+
 def test_a_certificate_whose_epsilon_is_above_what_was_asked_for_is_refused():
     whole = released().certificate
     little = {"epsilon": rational_text(Fraction(1)), "delta": rational_text(Fraction(1, 10**6)), "rho": None}
@@ -76,3 +86,19 @@ def test_no_file_of_link_takes_the_place_of_its_transcript(tmp_path):
     assert said.status == 1
     assert "t.json" in said.err
     assert not (tmp_path / "P.csv").exists()
+
+
+def test_exact_totals_of_parents_are_told_with_what_they_do_not_promise():
+    table = {**PRIOR, "columns": ["kind"], "cells": [["flat", 300], ["house", 300]], "hold": "exact", "sd": None}
+    schema = {
+        **SCHEMA,
+        "parent": {**SCHEMA["parent"], "publicTables": [table]},
+        "rules": [{"when": {"kind": "flat"}, "then": {"age": {"minimum": 30}}}],
+    }
+
+    found = released(schema)
+
+    assert any("Public totals of parent hold but for rows" in line for line in found.certificate.not_kept)
+    parents, _ = found.sample()
+    assert parents.get_column("kind").value_counts().sort("kind").rows() == [("flat", 300), ("house", 300)]
+    assert isinstance(parents, pl.DataFrame)

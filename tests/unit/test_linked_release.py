@@ -2,14 +2,16 @@
 
 from fractions import Fraction
 
+import numpy as np
 import polars as pl
 import pytest
 
 import lapwing as lw
-from helpers.linked_homes import SCHEMA, released, tables
+from helpers.linked_homes import KEY, SCHEMA, released, tables
 from lapwing.api import running
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.kernel.room.room import Room
+from lapwing.release.linked.rows import LinkedRows
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +52,26 @@ def test_a_rule_between_a_column_and_the_number_of_children_is_kept_in_every_row
 
     counted = parents.join(children.group_by("home").len("persons"), on="home", how="left")
     assert (counted["persons"].fill_null(0) != counted["rooms"]).sum() == 0
+
+
+def test_a_rule_between_parent_and_child_is_kept_in_every_row():
+    rule = {"when": {"kind": "flat"}, "then": {"age": {"minimum": 50}}}
+    found = released({**SCHEMA, "rules": [rule]}, epsilon=1)
+
+    parents, children = found.sample(2000)
+
+    assert children.join(parents, on="home").filter((pl.col("kind") == "flat") & (pl.col("age") < 50)).height == 0
+
+
+def test_parents_to_whom_rules_leave_no_child_are_not_drawn():
+    rules = [{"never": {"kind": "flat", "age": {"maximum": 50}}}, {"never": {"kind": "flat", "age": {"minimum": 51}}}]
+    found = released({**SCHEMA, "rules": rules}, epsilon=1)
+
+    parents, children = found.sample(500)
+
+    families = children.join(parents, on="home")
+    assert parents.height == 500
+    assert set(families["kind"]) == {"house"}
 
 
 def test_rules_that_leave_nobody_a_child_are_refused_when_the_schema_is_loaded():
@@ -99,6 +121,72 @@ def test_exact_public_totals_of_parents_hold_in_the_parents_out(mechanism):
     assert found.certificate.parts["parent"].public_tables[0].source == "Register of homes"
 
 
+def test_public_totals_hold_where_parents_who_can_have_no_child_are_drawn_again():
+    rules = [
+        {"never": {"rooms": 2, "age": {"maximum": 50}}},
+        {"never": {"rooms": 2, "age": {"minimum": 51}}},
+    ]
+    parent = {**SCHEMA["parent"], "publicTables": [PUBLIC]}
+    found = released({**SCHEMA, "parent": parent, "rules": rules}, epsilon=20)
+
+    parents, children = found.sample()
+
+    assert not (set(children["home"]) & set(parents.filter(pl.col("rooms") == 2)["home"]))
+    assert dict(parents["kind"].value_counts().iter_rows()) == {"flat": 100, "house": 300}
+
+
+def farms(**settings):
+    """Return a release of farms, whose people farm, and of other homes, whose people do not; a job says who farms."""
+    flag = {"type": "boolean", "constraints": {"required": True}}
+    job = {"name": "job", "type": "string", "categories": ["x", "y", "z"], "constraints": {"required": True}}
+    schema = {
+        "key": "home",
+        "maxChildren": 2,
+        "parent": {"fields": [KEY, {"name": "farm", **flag}]},
+        "child": {
+            "fields": [KEY, job, {"name": "farmer", **flag}],
+            "rules": [{"determines": ["job"], "column": "farmer"}],
+        },
+        "rules": [{"when": {"farm": is_one}, "then": {"farmer": is_one}} for is_one in (True, False)],
+    }
+    farm = pl.Series([at % 2 == 0 for at in range(100)])
+    homes = pl.DataFrame({"home": range(100), "farm": farm})
+    people = pl.DataFrame({"home": [*range(100)] * 2, "job": ["x"] * 200, "farmer": pl.concat([farm, farm])})
+    return released(schema, (homes, people), delta=None, **settings)
+
+
+@pytest.mark.parametrize("budget", [100, 0.05])
+@pytest.mark.parametrize("mechanism", ["independent", "adaptive"])
+def test_a_family_that_the_childrens_own_map_rules_out_is_not_drawn(mechanism, budget):
+    """Noise may map all jobs to one kind of child, and then no parent of the other kind has any."""
+    found = farms(epsilon=budget, mechanism=mechanism)
+
+    for parents, children in (found.sample(200), found.sample(1), found.sample(1, seed=2)):
+        families = children.join(parents, on="home")
+        assert (families["farm"] == families["farmer"]).all()
+
+
+def test_where_no_parent_drawn_can_have_a_child_parents_are_those_of_the_child_model():
+    found = farms(epsilon=0.05, mechanism="independent")
+    rng = np.random.default_rng(1)
+    rows = LinkedRows(found.schema, {name: part.model for name, part in found.tables.items()})
+
+    parents = rows._whose_rows_are_known(300, rng)
+
+    firsts, is_lost = rows._first_rows(parents, rng)
+    assert not is_lost.any()
+    assert np.array_equal(parents["farm"][firsts["child"].owners], firsts["child"].codes["farmer"])
+    assert set(parents) == {"farm", "children"}
+
+
+def test_two_parts_that_cost_more_than_was_asked_for_have_no_certificate(release):
+    whole = release.certificate
+    little = {"epsilon": None, "delta": None, "rho": {"exact": "1/999", "decimal": "0.00100101"}}
+
+    with pytest.raises(lw.ParameterError, match="more than, or in other terms than, was requested"):
+        type(whole).from_dict({**whole.to_dict(), "requested": little})
+
+
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
@@ -145,6 +233,34 @@ def test_a_ledger_of_another_unit_refuses_before_anything_is_counted(tmp_path, m
         released(ledger=path)
 
     assert spent(path) == 0
+
+
+@pytest.mark.parametrize("after", [0, 1, 2, 3, 5])
+def test_an_interrupted_release_goes_on_and_spends_nothing_again(after, ledger, tmp_path, monkeypatch):
+    transcript, ask, asked = tmp_path / "t.jsonl", Room.ask, []
+    small = {"mechanism": lw.Adaptive.small(), "seed": None}
+
+    def interrupted(self, *questions):
+        asked.append(questions)
+        if len(asked) > after:
+            raise KeyboardInterrupt
+        return ask(self, *questions)
+
+    monkeypatch.setattr(Room, "ask", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        released(ledger=ledger, transcript=transcript, **small)
+    monkeypatch.setattr(Room, "ask", ask)
+    paid, kept = spent(ledger), transcript.read_text().splitlines()
+
+    found = released(ledger=ledger, transcript=transcript, **small)
+    again = released(ledger=ledger, transcript=transcript, **small)
+
+    assert spent(ledger) == paid > 0
+    assert transcript.read_text().splitlines()[: len(kept)] == kept
+    assert again.certificate.to_dict() == found.certificate.to_dict()
+    assert len(transcript.read_text().splitlines()) == 1 + sum(
+        len(part.certificate.lines) for part in (found.parent, found.child)
+    )
 
 
 def test_the_transcript_of_linked_tables_is_not_taken_for_that_of_one(tmp_path):

@@ -11,7 +11,7 @@ import pytest
 
 from helpers.source_tree import PACKAGE, python_files, syntax
 from lapwing.mechanisms.independent.mechanism import REGISTRATION, Independent
-from lapwing.mechanisms.registry import is_known
+from lapwing.mechanisms.registry import REGISTRATIONS, is_known
 from lapwing.mechanisms.registry import registration_of as registration_of_object
 from lapwing.mechanisms.shared.registration import REQUIRED, Registered, Registration, checked
 
@@ -34,6 +34,13 @@ def test_a_mechanism_with_all_that_it_must_have_is_registered():
     assert checked(found, "invented") is found
 
 
+def test_every_folder_is_listed_under_the_name_of_its_mechanism():
+    folders = {path.parent.name for path in (PACKAGE / "mechanisms").glob("**/mechanism.py")}
+
+    assert {name: each.name.lower() for name, each in REGISTRATIONS.items()} == {name: name for name in REGISTRATIONS}
+    assert set(REGISTRATIONS) == {folder.replace("_", "") for folder in folders}
+
+
 @pytest.mark.parametrize("bases", [(), (Registered,)], ids=["no base", "stubs of the protocol"])
 @pytest.mark.parametrize("lacking", REQUIRED)
 def test_a_mechanism_that_lacks_something_is_refused(bases, lacking):
@@ -43,6 +50,16 @@ def test_a_mechanism_that_lacks_something_is_refused(bases, lacking):
 
 def test_check_statements_certified_and_assumptions_are_among_what_a_mechanism_must_have():
     assert {"check", "plan", "statements", "certified", "assumptions", "caveat", "summary", "small"} <= set(REQUIRED)
+
+
+@pytest.mark.parametrize(
+    "lacking", ["page", "report", "not_proved", "one_row_per_unit", "two_valued", "takes_priors", "warnings"]
+)
+def test_a_registration_that_lacks_something_is_refused(lacking):
+    said = {each.name: getattr(REGISTRATION, each.name) for each in fields(Registration) if each.name != lacking}
+
+    with pytest.raises(TypeError, match=lacking):
+        Registration(**said)
 
 
 def test_a_mechanism_of_another_name_than_its_entry_is_refused():
@@ -213,3 +230,11 @@ def importers(package):
 
 def test_no_file_knows_a_mechanism_but_the_public_names_and_the_audits_that_choose_some():
     assert importers(PACKAGE) == {"__init__.py", "extras/audit/linked_pairs.py", "extras/audit/mechanism_pairs.py"}
+
+
+def test_a_file_that_asks_for_a_kind_of_mechanism_is_named(tmp_path):
+    (tmp_path / "mechanisms" / "trees" / "grid").mkdir(parents=True)
+    (tmp_path / "runs.py").write_text("def f():\n    from lapwing.mechanisms.trees.grid.mechanism import Grid\n")
+    (tmp_path / "verbs.py").write_text("from lapwing.mechanisms.registry import registration_of\n")
+
+    assert importers(tmp_path) == {"runs.py"}

@@ -17,7 +17,7 @@ from lapwing.kernel.room.room import Room
 from lapwing.kernel.room.transcript import NoTranscript
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.adaptive.mechanism import Adaptive
-from lapwing.release.runs.plan.effort import read_memory
+from lapwing.release.runs.plan.effort import MemoryNeed, caches_of, read_memory
 from lapwing.rows.source import code_table
 from lapwing.schema.schemas import Schema
 
@@ -73,6 +73,18 @@ def test_what_is_no_amount_of_memory_is_refused(given):
         lw.plan(SCHEMA, expected_rows=100, epsilon=1, memory=given)
 
 
+def test_the_parts_of_a_plan_are_printed_and_sum_to_what_is_needed():
+    planned = lw.plan(wide(8), expected_rows=10**5, epsilon=1, delta="1e-9")
+
+    need = planned.effort.memory
+    parts = json.loads(json.dumps(planned.to_dict()))["effort"]["memory"]
+    assert need.least == sum(parts[name] for name in ("start", "reading", "units", "model"))
+    assert need.codes == 10**5 * 2 * (1 + 1 + 8 + 1)
+    assert need.model > 0 < need.tables
+    assert f"at least {round(need.least / MB)} MB" in planned.text()
+    assert f"codes of all rows {round(need.codes / MB)} MB" in planned.text()
+
+
 def test_a_limit_below_the_need_is_refused_before_anything_is_read(tmp_path):
     absent = tmp_path / "no-such-file.parquet"
     need = lw.plan(SCHEMA, expected_rows=1000, epsilon=1, mechanism="Independent").effort.memory
@@ -85,6 +97,15 @@ def test_a_limit_below_the_need_is_refused_before_anything_is_read(tmp_path):
     assert lw.plan(SCHEMA, memory=need.least, **settings).effort.memory == need
 
 
+def test_who_named_no_number_of_rows_is_told_that_a_guess_lowers_the_need():
+    settings = {"epsilon": 1, "mechanism": "Independent", "memory": MB}
+
+    with pytest.raises(CapacityError, match="say expected_rows"):
+        lw.synthesize(table(50), SCHEMA, **settings)
+    with pytest.raises(CapacityError, match="; give more memory"):
+        lw.synthesize(table(50), SCHEMA, expected_rows=1000, **settings)
+
+
 def test_a_refused_limit_costs_no_budget(tmp_path):
     ledger = tmp_path / "ledger.db"
     assert lapwing("ledger", "init", "one", "--unit", "pure", "--limit", "2", *TERMS, "--ledger", ledger).status == 0
@@ -93,6 +114,14 @@ def test_a_refused_limit_costs_no_budget(tmp_path):
         lw.synthesize(table(50), SCHEMA, epsilon=1, ledger=ledger, memory="1 MB")
 
     assert lw.synthesize(table(50), SCHEMA, epsilon=2, ledger=ledger, memory="4 GB").certificate.total.epsilon == 2
+
+
+def test_what_is_left_is_shared_between_exact_tables_and_codes():
+    need = MemoryNeed(start=100, reading=50, units=0, model=50, codes=10**9, tables=160)
+
+    shared = [caches_of(need, limit) for limit in (200, 300, 10_000)]
+
+    assert [(each.codes, each.table_cells) for each in shared] == [(0, 0), (50, 6), (9640, 20)]
 
 
 @pytest.mark.parametrize("kept", [0, 500, None], ids=str)
@@ -137,3 +166,17 @@ def test_a_release_stays_within_its_limit(mechanism, tmp_path):
     done = subprocess.run(command, capture_output=True, text=True, check=True)
 
     assert int(done.stdout) * 1024 <= limit
+
+
+def test_the_command_line_takes_a_limit(tmp_path):
+    table(100).write_csv(tmp_path / "data.csv")
+    (tmp_path / "s.json").write_text(json.dumps(SCHEMA))
+    given = ("--schema", tmp_path / "s.json", "--epsilon", "1", "--mechanism", "Independent")
+
+    low = lapwing("synthesize", tmp_path / "data.csv", *given, "-o", tmp_path / "o.csv", "--memory", "10 MB")
+    enough = lapwing("synthesize", tmp_path / "data.csv", *given, "-o", tmp_path / "o.csv", "--memory", "4GB")
+    planned = lapwing("plan", *given, "--expected-rows", "100", "--memory", "10MB")
+
+    assert (low.status, enough.status, planned.status) == (1, 0, 1)
+    assert "above the limit of 10 MB" in low.err
+    assert "above the limit of 10 MB" in planned.err

@@ -5,7 +5,9 @@ import polars as pl
 import pytest
 
 import lapwing as lw
-from helpers.flag_tables import FLAG, KIND, WIDE, flags, frame_of_flags, latent_rows, mixed_rows
+from helpers.bits import ZeroNoiseBits
+from helpers.cases import spread
+from helpers.flag_tables import FLAG, KIND, MIXED, WIDE, flags, frame_of_flags, latent_rows, mixed_rows
 from helpers.pmm_runs import frame_of, run, unit_columns
 from lapwing.errors import CapacityError, ParameterError
 from lapwing.kernel.budget.budget import Budget
@@ -18,6 +20,12 @@ PAPER = Microaggregation(constants="paper")
 
 
 FLAGS = frame_of_flags(latent_rows(np.random.default_rng(1), 400, 4))
+TABLES = {
+    "one flag": (flags(1), FLAGS),
+    "flags": (flags(4), FLAGS),
+    "wide": (Schema.from_dict({"fields": [WIDE]}), mixed_rows(300)),
+    "mixed": (MIXED, mixed_rows(300)),
+}
 
 
 def asked(answers):
@@ -61,6 +69,30 @@ def test_noise_covers_all_rows_of_a_person(max_rows):
 
 
 # ------------------------------------------------------------------------------------------------ plans and statements
+
+
+@spread(
+    ("table", TABLES),
+    ("relation", ["add-remove", "replace-one"]),
+    ("settings", [{}, {"directions": 1}, {"directions": 2, "bins": 3}, {"directions": 0}]),
+)
+def test_a_plan_asks_at_the_costs_of_the_release(table, relation, settings):
+    schema, data = TABLES[table]
+    mechanism, rows = Microaggregation(**settings), data.height
+    terms = Terms(relation=relation, rows=rows if relation == "replace-one" else None, expected_rows=rows)
+
+    planned = mechanism.plan(schema, Budget.pure(1), terms, np.random.default_rng(1))
+
+    _, answers = run(mechanism, data, schema, relation=relation, expected_rows=rows, bits=ZeroNoiseBits())
+    short = [(getattr(each, "summed", each.kind), each.cost, each.columns) for each in planned.questions]
+    assert short == [
+        (getattr(each.question, "summed", each.question.kind), each.question.cost, each.question.columns)
+        for each in answers
+    ]
+    kinds = ["expected error", "cells", *["noise over all pairs"] * ("SecondMoment" in [each[0] for each in short])]
+    assert [statement.kind for statement in planned.accuracy] == kinds
+    cells = max(getattr(answer.question, "cells", 1) for answer in answers)
+    assert planned.accuracy[1].value >= cells
 
 
 # ------------------------------------------------------------------------------------------------------- refusals

@@ -6,12 +6,17 @@ import pytest
 from scipy.optimize import isotonic_regression
 
 from helpers.bits import SeededBits, ZeroNoiseBits
+from helpers.cases import spread
 from helpers.flag_tables import (
+    FLAG,
+    KIND,
     MIXED,
+    WIDE,
     flags,
     frame_of_flags,
     latent_rows,
     mixed_rows,
+    mixture,
     moments,
 )
 from helpers.models import dense
@@ -77,6 +82,19 @@ def test_missing_and_special_values_keep_their_shares(numbers):
     assert shares(model, MIXED, "kind")[:5] == pytest.approx(
         [(ROWS["kind"] == each).mean() for each in "abcde"], abs=0.002
     )
+
+
+def test_intervals_keep_the_fine_shares_of_a_wide_column_and_means_only_its_mean():
+    one = Schema.from_dict({"fields": [WIDE, FLAG]})
+    data = pl.DataFrame({"wide": ["0", "17", "17", "999"] * 100, "f0": [True] * 400})
+
+    intervals, _ = run(Microaggregation(), data, one, budget=RICH, bits=ZeroNoiseBits())
+    means, _ = run(Microaggregation(numbers="means", directions=0), data, one, budget=RICH, bits=ZeroNoiseBits())
+
+    found = shares(intervals, one, "wide")
+    assert [found[0], found[10:24].sum(), found[990:].sum()] == pytest.approx([0.25, 0.5, 0.25], abs=0.01)
+    found = shares(means, one, "wide")
+    assert np.flatnonzero(found > 1e-9).tolist() == [round((0 + 17 + 17 + 999) / 4)]
 
 
 @pytest.mark.parametrize("settings", [{}, {"constants": "paper", "damping": 1}], ids=str)
@@ -154,6 +172,46 @@ def test_the_mean_of_each_cell_lies_in_the_convex_set(name, budget):
 # ------------------------------------------------------------------------------------------------- degenerate tables
 
 
+@spread(
+    ("rows", [0, 1, 2, 3]),
+    ("relation", ["add-remove", "replace-one"]),
+    ("mechanism", [Microaggregation(), Microaggregation(directions=2, bins=2), PAPER]),
+)
+def test_any_number_of_rows_gives_rows_of_the_schema(mechanism, relation, rows):
+    if mechanism == PAPER and relation == "add-remove":
+        relation = "replace-one"
+    for schema, data in ((flags(3), frame_of_flags(np.ones((rows, 3)))), (MIXED, ROWS.head(rows))):
+        for seed in range(3):
+            model, _ = run(mechanism, data, schema, relation=relation, bits=SeededBits(seed))
+            model.validate(schema)
+            assert model.rows == rows if relation == "replace-one" else model.rows >= 0
+            assert model.weights.sum() == pytest.approx(1.0)
+
+
+def test_constant_columns_and_equal_rows_stay_what_they_are():
+    sole = {"name": "sole", "type": "integer", "constraints": {"minimum": 4, "maximum": 4, "required": True}}
+    schema = Schema.from_dict({"fields": [FLAG, sole, KIND]})
+    data = pl.DataFrame({"f0": [True] * 500, "sole": [4] * 500, "kind": ["c"] * 500})
+
+    for settings in ({}, {"directions": 2}, {"numbers": "means", "directions": 2}):
+        model, _ = run(Microaggregation(**settings), data, schema, budget=RICH)
+        assert shares(model, schema, "f0")[1] == pytest.approx(1.0, abs=0.01)
+        assert shares(model, schema, "sole")[0] == pytest.approx(1.0)
+        assert shares(model, schema, "kind")[2] == pytest.approx(1.0, abs=0.01)
+
+
+def test_cells_that_are_no_numbers_are_missing_or_misfits_and_never_a_mean():
+    maybe = {"name": "x1", "type": "number", "constraints": {"minimum": 0, "maximum": 1}}
+    schema = Schema.from_dict({"fields": [unit_columns(1).to_dict()["fields"][0], maybe]})
+    odd = [float("nan"), float("inf"), -float("inf"), 0.5, 0.5]
+    data = pl.DataFrame({"x0": odd * 100, "x1": [float("nan"), 0.25, 0.25, 0.25, float("nan")] * 100})
+
+    for numbers in ("intervals", "means"):
+        model, _ = run(Microaggregation(numbers=numbers), data, schema, budget=RICH, bits=ZeroNoiseBits())
+        model.validate(schema)
+        assert np.isfinite(model.weights).all()
+
+
 # ------------------------------------------------------------------------------------------------------ without noise
 
 
@@ -177,3 +235,55 @@ def test_without_noise_means_are_exact_and_second_moments_nearly(settings, seed)
     assert model.atoms > 8
     assert first == pytest.approx(exact_first, abs=1e-6)
     assert off_diagonal(second) == pytest.approx(exact_second, abs=5e-4)
+
+
+def test_the_fit_to_the_second_moment_and_the_calibration_are_what_brings_it_near():
+    rows = latent_rows(np.random.default_rng(4), 20_000, 8)
+    exact_first, exact_second = exact_moments(rows)
+    errors = {}
+    for calibrate, fit in ((True, True), (True, False), (False, False), (False, True)):
+        mechanism = Microaggregation(calibrate=calibrate, fit_moments=fit, one_way_share=0.9)
+        noisy = [
+            moments(run(mechanism, frame_of_flags(rows), flags(8), budget=Budget.pure(4), bits=SeededBits(seed))[0])
+            for seed in range(4)
+        ]
+        errors[calibrate, fit] = [
+            np.sqrt(np.mean([(first - exact_first) ** 2 for first, _ in noisy])),
+            np.sqrt(np.mean([(off_diagonal(second) - exact_second) ** 2 for _, second in noisy])),
+        ]
+
+    assert errors[True, True][0] < errors[False, False][0] / 2
+    assert errors[True, False][0] < errors[False, False][0] / 2
+    assert errors[True, True][1] < errors[True, False][1] / 2
+    assert errors[False, True][1] < errors[False, False][1]
+
+
+@pytest.mark.parametrize(("seed", "epsilon"), [(0, 1), (1, 100)])
+def test_independent_columns_are_one_cell(seed, epsilon):
+    rows = np.random.default_rng(seed).random((20_000, 12)) < np.linspace(0.05, 0.9, 12)
+
+    model, answers = run(
+        Microaggregation(), frame_of_flags(rows), flags(12), budget=Budget.pure(epsilon), bits=SeededBits(seed)
+    )
+
+    assert model.atoms == 1
+    assert max(getattr(answer.question, "cells", 1) for answer in answers) == 1
+    assert moments(model)[0] == pytest.approx(rows.mean(axis=0), abs=0.02)
+
+
+def test_without_noise_the_paper_s_cells_keep_their_means_where_damping_is_small():
+    rows = latent_rows(np.random.default_rng(5), 60_000, 5)
+    exact_first, _ = exact_moments(rows)
+
+    model, _ = run(
+        Microaggregation(constants="paper", damping=1),
+        frame_of_flags(rows),
+        flags(5),
+        relation="replace-one",
+        bits=ZeroNoiseBits(),
+    )
+
+    weights, _ = mixture(model)
+    assert model.atoms > 4
+    assert weights * 60_000 == pytest.approx(np.rint(weights * 60_000), abs=1e-6)
+    assert moments(model)[0] == pytest.approx(exact_first, abs=1e-5)

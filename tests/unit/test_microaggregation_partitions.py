@@ -5,8 +5,10 @@ import pytest
 from pyarrow.parquet import read_table
 
 from helpers.cases import spread
+from lapwing.anonymous import microaggregation as group_moves
 from lapwing.anonymous.microaggregation import (
     axis_blocks,
+    improved,
     information_loss,
     local_search,
     mdav,
@@ -37,6 +39,25 @@ def test_odd_tables_get_groups_of_at_least_the_size(name, size):
     assert counts.min() >= size
     assert counts.max() < 2 * size
     assert 0.0 <= information_loss(ODD_TABLES[name], labels) <= 100.0 + 1e-9
+
+
+def test_large_groups_are_split_first():
+    x = np.random.default_rng(4).normal(size=(100, 2))
+
+    labels = improved(x, np.zeros(100, dtype=np.int64), 5)
+
+    assert 15 <= len(np.bincount(labels)) <= 20
+    assert information_loss(x, labels) < information_loss(x, mdav(x, 5))
+
+
+def test_a_search_that_ended_higher_is_thrown_away(monkeypatch):
+    x = np.random.default_rng(5).normal(size=(20, 2))
+    good = practical_partition(x, 4)
+    monkeypatch.setattr(
+        "lapwing.anonymous.microaggregation.local_search", lambda x, labels, size, share: np.arange(20) % 5
+    )
+
+    assert improved(x, good, 4).tolist() == good.tolist()
 
 
 def clustered(rows, clusters, columns, seed):
@@ -71,6 +92,45 @@ def test_dissolving_groups_never_raises_the_loss_nor_leaves_a_small_group(size, 
     assert information_loss(x, found) < information_loss(x, labels)
 
 
+def test_a_group_between_two_clusters_is_dissolved_into_them_and_others_stay():
+    x = np.array([[0.0], [0.1], [0.2], [9.0], [9.1], [9.2], [0.3], [9.3]])
+    labels = np.array([0, 0, 0, 1, 1, 1, 2, 2])
+    every = [[0, 1], [0, 2], [1, 2]]
+
+    assert dissolved(x, labels, lambda _: np.array(every)).tolist() == [0, 0, 0, 1, 1, 1, 0, 1]
+    assert dissolved(x[:6], labels[:6], lambda _: np.array(every[:1])).tolist() == labels[:6].tolist()
+    assert dissolved(x[:3], labels[:3], lambda _: np.empty((0, 2), dtype=np.int64)).tolist() == [0, 0, 0]
+
+
+def test_records_of_large_groups_trade_with_those_towards_the_other_group(monkeypatch):
+    x = np.random.default_rng(6).normal(size=(60, 2))
+    start = np.arange(60) // 20
+    every = information_loss(x, local_search(x, start, 20))
+    monkeypatch.setattr(group_moves, "_CANDIDATES", 4)
+
+    few = information_loss(x, local_search(x, start, 20))
+
+    # Both are local optima; four candidates a side find one of the same height.
+    assert few < 0.8 * information_loss(x, start)
+    assert few == pytest.approx(every, rel=0.1)
+
+
+def test_a_record_leaves_a_group_larger_than_it_must_be():
+    x = np.array([[0.0], [1.0], [9.0], [10.0], [11.0]])
+
+    labels = local_search(x, np.array([0, 0, 0, 1, 1]), 2)
+
+    assert labels.tolist() == [0, 0, 1, 1, 1]
+
+
+def test_no_record_leaves_a_group_of_the_least_size():
+    x = np.array([[0.0], [9.0], [10.0], [11.0]])
+
+    labels = local_search(x, np.array([0, 0, 1, 1]), 2)
+
+    assert np.bincount(labels).tolist() == [2, 2]
+
+
 @pytest.mark.parametrize(("share", "unit"), [(0.5, 1), (0.4, 3), (0.6, 5)])
 def test_blocks_hold_every_point_once_and_are_neither_large_nor_small(share, unit):
     x = np.random.default_rng(7).normal(size=(1003, 5))
@@ -83,6 +143,14 @@ def test_blocks_hold_every_point_once_and_are_neither_large_nor_small(share, uni
     assert min(sizes) >= 20
     assert sum(size % unit > 0 for size in sizes) <= 1
     assert all((np.diff(block) > 0).all() for block in blocks)
+
+
+def test_blocks_are_cut_across_the_longest_direction():
+    x = np.random.default_rng(8).normal(size=(200, 2)) @ np.array([[10.0, 10.0], [-0.1, 0.1]])
+
+    low, high = sorted((x[block].sum(axis=1) for block in axis_blocks(x, 100)), key=np.min)
+
+    assert low.max() < high.min()
 
 
 def tarragona(shared_data):

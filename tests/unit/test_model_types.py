@@ -8,7 +8,7 @@ import pytest
 from helpers.models import small_schema
 from lapwing.errors import ParameterError
 from lapwing.model.laws import Laws, laws_from_probabilities, point_laws, uniform_law
-from lapwing.model.model import Bernoulli, Indexed, LogLinear, ReleasedModel, Spans
+from lapwing.model.model import Bernoulli, Indexed, LogLinear, ReleasedModel, Spans, narrow
 from lapwing.schema.groupings.grouping import evenly, identity
 
 SCHEMA = small_schema()
@@ -62,6 +62,13 @@ def test_arrays_and_mappings_of_a_model_cannot_be_changed():
 def test_parts_that_make_no_model_are_refused(changes: dict[str, Any], says: str):
     with pytest.raises(ParameterError, match=says):
         _model(**changes)
+
+
+def test_an_index_gets_the_smallest_dtype_that_holds_it():
+    assert [narrow(np.array([0, most])).dtype.itemsize for most in (255, 256, 65536)] == [1, 2, 4]
+    for index in ([-1], [2**32]):
+        with pytest.raises(ParameterError, match="index of laws"):
+            narrow(np.array(index))
 
 
 @pytest.mark.parametrize(
@@ -211,3 +218,9 @@ def test_laws_from_probabilities_scale_each_row_and_drop_pieces_without_mass():
 def test_masses_that_are_no_law_are_refused(masses: list[float]):
     with pytest.raises(ParameterError):
         laws_from_probabilities(np.arange(2), np.arange(1, 3), np.array(masses))
+
+
+def test_masses_that_vanish_when_scaled_are_dropped():
+    laws = laws_from_probabilities(np.arange(2), np.arange(1, 3), np.array([1e300, 5e-324]))
+
+    assert laws.starts.tolist() == [0]

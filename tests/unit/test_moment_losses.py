@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from helpers.moment_losses import moment_distance, moment_loss
+from helpers.moment_losses import moment_distance, moment_loss, separated_rows
 from lapwing.anonymous.covariance_loss import block_means, covariance_loss
 
 
@@ -51,3 +51,18 @@ def test_the_distance_of_moments_is_that_of_all_entries(degree: int) -> None:
     # Columns of zeros change no entry, and take the other path where the tensor is too large to write out.
     wide = np.pad(x, ((0, 0), (20, 30)))
     assert moment_loss(wide, labels, degree) == pytest.approx(moment_loss(x, labels, degree), rel=1e-6, abs=1e-15)
+
+
+def test_rows_without_columns_and_blocks_of_one_row_lose_nothing() -> None:
+    x, _ = small_case(0)
+
+    assert covariance_loss(np.zeros((3, 0)), np.zeros(3, dtype=int)) == 0
+    assert covariance_loss(x, np.arange(12)) == 0
+
+
+def test_separated_rows_lie_in_the_ball_and_far_from_each_other() -> None:
+    x = separated_rows(20, 70, np.random.default_rng(0))
+
+    apart = np.linalg.norm(x[:, None] - x, axis=2)[~np.eye(40, dtype=bool)]
+    assert apart.min() > 0.5
+    assert np.linalg.norm(x, axis=1).max() <= 1

@@ -7,8 +7,9 @@ import itertools
 import numpy as np
 import pytest
 
-from lapwing.extras.evaluate.metrics.tables.variation import compare_tables
-from lapwing.extras.evaluate.metrics.tables.workload import k_marginal_score
+from lapwing.extras.evaluate.metrics.tables.variation import Variation, compare_tables
+from lapwing.extras.evaluate.metrics.tables.workload import K_MARGINAL, compare_k_marginals, k_marginal_score
+from lapwing.model.compared import choose_tables
 from lapwing.schema.schemas import Schema
 
 # Scores of one random subsample each, as two SDNist reports (v2.2, 19 May 2023) on deidentified versions of ma2019
@@ -30,6 +31,38 @@ PUBLISHED = {
 POINTS = 5
 
 NUMBERS = ("AGEP", "POVPIP", "PINCP", "PWGTP", "WGTP")
+
+
+def score_of(distances, ways=3, possible=None):
+    names = [str(number) for number in range(30)]
+    tables = tuple(itertools.islice(itertools.combinations(names, ways), len(distances)))
+    found = Variation(ways=ways, possible=possible or len(tables), tables=tables, distances=np.array(distances))
+    return k_marginal_score(found)
+
+
+def test_the_scale_goes_from_0_to_1000() -> None:
+    assert score_of([0.0, 0.0]).value == 1000
+    assert score_of([1.0, 1.0]).value == 0
+    assert score_of([0.0, 0.5]).value == 750
+
+
+def test_a_sample_of_tables_has_a_standard_error_in_points() -> None:
+    # Deviation 0.1 and 2 of 4 tables.
+    assert score_of([0.2, 0.2 + 0.1 * 2**0.5], possible=4).standard_error == pytest.approx(50, abs=1e-9)
+    assert score_of([0.2, 0.5]).standard_error == 0
+
+
+def test_scores_are_of_pairs_and_of_three_columns_as_far_as_there_are_any() -> None:
+    for columns, ways in [(1, []), (2, [2]), (3, [2, 3]), (5, [2, 3])]:
+        schema = Schema.from_dict({"fields": [{"name": f"c{n}", "type": "boolean"} for n in range(columns)]})
+        tables = choose_tables(schema, ways=(1, 2, 3, 4), rng=np.random.default_rng(0))
+        real = {f"c{n}": np.array([0, 1, 1]) for n in range(columns)}
+
+        found = compare_k_marginals({"synthetic": compare_tables(real, real, schema, tables)})
+
+        assert [each.metric for each in found] == [K_MARGINAL[way] for way in ways]
+        assert all(each.values["synthetic"].value == each.metric.best == 1000 for each in found)
+        assert all(each.columns == columns for each in found)
 
 
 def in_twenty_parts(cells, apart):

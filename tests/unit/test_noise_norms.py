@@ -94,3 +94,36 @@ def test_the_largest_noise_of_equal_cells_is_the_least_that_is_passed_seldom_eno
 
     assert missed(found) <= FAILURE
     assert missed(found - 1) > FAILURE
+
+
+def test_cells_of_more_terms_have_wider_bounds():
+    found = largest_noise("gaussian", Fraction(9), {1: 10, 4: 10, 16: 1}, FAILURE)
+
+    assert found[1] < found[4] < found[16]
+
+
+def test_many_different_sums_are_bounded_by_fewer_that_are_no_smaller():
+    many = dict.fromkeys(range(1, 40), 2)
+
+    found = absolute_noise("laplace", Fraction(20), many, FAILURE)
+
+    assert found >= sum(2 * 20 * 1.12 * math.sqrt(terms) for terms in range(1, 40))
+    assert found <= absolute_noise("laplace", Fraction(20), {39: 78}, FAILURE)
+
+
+@pytest.mark.parametrize("kind", ["laplace", "gaussian"])
+@pytest.mark.parametrize("parameter", [Fraction(1, 10**9), Fraction(2**100)])
+@pytest.mark.parametrize("sums", [{1: 1}, {1: 2**26}, {3: 5, 2**20: 2}], ids=str)
+def test_the_widest_and_the_least_noise_have_finite_bounds(kind, parameter, sums):
+    found = absolute_noise(kind, parameter, sums, FAILURE)
+
+    assert math.isfinite(found)
+    assert (found == 0) == (parameter < 1)
+
+
+def test_a_rare_failure_has_a_wider_bound():
+    often, seldom, never = (
+        absolute_noise("laplace", Fraction(30), {1: 50}, Fraction(1, 10**each)) for each in (1, 5, 12)
+    )
+
+    assert often < seldom < never

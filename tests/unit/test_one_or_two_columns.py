@@ -1,5 +1,7 @@
 """One or two columns by default: single values stay, cells follow the rows, and the stated distance holds."""
 
+import datetime as dt
+
 import numpy as np
 import polars as pl
 import pytest
@@ -10,6 +12,8 @@ from lapwing.extras.evaluate.metrics.samples import wasserstein_line
 pytestmark = pytest.mark.filterwarnings("ignore::lapwing.errors.CertificateWarning")
 
 ROWS = 5000
+SAMPLING = 4 * (0.25 / ROWS) ** 0.5
+"""Four standard deviations of a share among so many rows drawn."""
 
 
 def number(name, low, high, kind="number", *, required=True, **more):
@@ -24,6 +28,51 @@ def released(frame, *fields, epsilon=1, **more):
 @pytest.fixture
 def rng():
     return np.random.default_rng(7)
+
+
+@pytest.mark.parametrize("epsilon", [1, 10])
+def test_zeros_of_most_rows_stay_zeros(rng, epsilon):
+    cost = np.where(rng.random(ROWS) < 0.7, 0.0, rng.lognormal(7, 1.2, ROWS).clip(1, 100_000))
+    rows = released(pl.DataFrame({"cost": cost}), number("cost", 0, 100_000), epsilon=epsilon).sample()
+    noise = 40 / (epsilon * ROWS)  # some standard deviations of what is left of the noise, as a share
+    assert abs(float((rows["cost"] == 0).mean()) - float((cost == 0).mean())) < SAMPLING + noise
+
+
+def test_midnights_stay_midnights(rng):
+    days = [dt.datetime(2021, 1, 1) + dt.timedelta(days=int(day)) for day in rng.choice([3, 40, 200, 300], ROWS)]
+    field = {
+        "name": "seen",
+        "type": "datetime",
+        "constraints": {"minimum": "2021-01-01T00:00:00", "maximum": "2021-12-31T23:59:59"},
+    }
+    rows = released(pl.DataFrame({"seen": days}), field).sample()
+    assert float(rows["seen"].is_in(days).mean()) > 0.99  # noise may fill a cell with a few
+
+
+def test_whole_thousands_stay_beside_another_number(rng):
+    income = rng.choice([0, 1000, 2000, 50_000], ROWS)
+    frame = pl.DataFrame({"income": income, "score": rng.normal(50, 10, ROWS).clip(0, 100)})
+    rows = released(frame, number("income", 0, 10**6, "integer"), number("score", 0, 100), epsilon=10).sample()
+    assert float(rows["income"].is_in([0, 1000, 2000, 50_000]).mean()) > 0.95
+
+
+def test_missing_and_special_values_keep_their_shares(rng):
+    draws = rng.random(ROWS)
+    values = [
+        None if draw < 0.2 else -9.0 if draw < 0.4 else float(value)
+        for draw, value in zip(draws, rng.normal(50, 10, ROWS).clip(0, 100), strict=True)
+    ]
+    frame = pl.DataFrame({"x": values, "y": rng.normal(50, 10, ROWS).clip(0, 100)})
+    rows = released(frame, number("x", 0, 100, required=False, special=[-9]), number("y", 0, 100), epsilon=2).sample()
+    assert abs(rows["x"].null_count() / rows.height - 0.2) < SAMPLING + 0.02
+    assert abs(int((rows["x"] == -9).sum()) / rows.height - 0.2) < SAMPLING + 0.02
+
+
+def test_nothing_is_missing_or_special_where_no_row_is(rng):
+    frame = pl.DataFrame({"x": rng.normal(50, 10, ROWS).clip(0, 100)})
+    rows = released(frame, number("x", 0, 100, required=False, special=[-9])).sample()
+    assert rows["x"].null_count() == 0
+    assert not (rows["x"] == -9).any()
 
 
 def test_cells_that_fit_nothing_end_the_release():
@@ -45,6 +94,15 @@ def test_the_stated_distance_of_one_column_holds(rng, budget, kind):
         distance = wasserstein_line(frame["x"] / 250, rows["x"] / 250)
         assert distance < stated + 0.5 / 200_000**0.5  # and what so many rows drawn differ by
         assert stated < 0.05
+
+
+@pytest.mark.parametrize("columns", [["v"], ["v", "w"]])
+def test_categories_have_a_stated_distance_too(rng, columns):
+    fields = [{"name": name, "type": "string", "categories": ["a", "b", "c"]} for name in columns]
+    frame = pl.DataFrame({name: rng.choice(["a", "b", "c"], ROWS, p=[0.7, 0.2, 0.1]) for name in columns})
+    release = released(frame, *fields)
+    (stated,) = [each.value for each in release.certificate.accuracy if each.kind == "distance"]
+    assert 0 < stated < 0.2
 
 
 @pytest.mark.parametrize("columns", [1, 2])

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -41,6 +42,28 @@ def test_numbers_are_read_on_the_grid_of_magnitudes_and_keep_their_special_value
         assert (domain.ordered, domain.continuous, domain.cuts) == (True, False, ())
 
 
+def test_texts_are_read_unlisted():
+    for name in ("town", "code"):
+        field = opened_field(named(name))
+
+        assert field == Field(name=name, type="string", open=True)
+        assert (field.domain.values, field.domain.ordered, field.domain.dtype) == (2**53, False, np.int64)
+
+
+@pytest.mark.parametrize("name", ["born", "seen"])
+def test_dates_and_moments_are_read_by_day_over_all_years(name):
+    field = opened_field(named(name))
+
+    codes = encode_texts(field, "0001-01-01", "0001-01-02T23:59:59", "9999-12-31T12:00", "no day")
+    assert codes == [0, 1, 3652058, field.domain.last]
+    assert (field.special, field.required, field.open) == (named(name).special, named(name).required, False)
+
+
+def encode_texts(field, *cells):
+    table = pl.DataFrame({field.name: pl.Series(cells, dtype=pl.String)})
+    return [int(code) for part in code_table(table, Schema(fields=(field,))).chunks() for code in part[field.name]]
+
+
 @pytest.mark.parametrize(("name", "what"), [("who", "identifier"), ("flag", "boolean")])
 def test_fields_without_anything_to_learn_are_refused(name, what):
     with pytest.raises(SchemaError, match=f'"{name}".*{what}.*leave it out'):
@@ -73,6 +96,26 @@ def test_files_do_not_know_opened_fields():
     assert all("open" not in field for field in opened.to_dict()["fields"])
     with pytest.raises(SchemaError):
         Schema.from_dict(opened.to_dict())
+
+
+def test_the_schema_has_the_fields_to_learn_and_who_is_protected_in_its_own_order():
+    opened = opened_schema(DRAFT, ["town", "income"], {})
+
+    assert [field.name for field in opened.fields] == ["who", "income", "town"]
+    assert [field.open for field in opened.fields] == [False, True, True]
+    assert (opened.is_draft, opened.name, opened.unit_label) == (False, "people", "who:3")
+    assert opened.field("who").identifier
+    assert opened.field("who").missing_values == ("nobody",)
+
+
+def test_a_field_with_a_list_stays_one_and_a_dictionary_takes_its_place():
+    alone = opened_schema(DRAFT, ["code"], {}).field("code")
+    given = opened_schema(DRAFT, ["code", "town"], {"code": ("x", "y"), "town": ("York",)})
+
+    assert alone == named("code")
+    tree = Prefixes((1,), fold=True)  # codes count under those of the list that they begin with
+    assert given.field("code") == Field(name="code", type="string", categories=("x", "y"), hierarchy=tree)
+    assert given.field("town") == Field(name="town", type="string", categories=("York",))
 
 
 def test_a_drafted_list_is_not_taken_for_a_public_one():

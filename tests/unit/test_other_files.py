@@ -135,6 +135,13 @@ def test_no_line_of_json_makes_an_error_and_what_is_no_object_is_unreadable(tmp_
     assert list(zip(found["x"], found["y"], strict=True)) == list(lines.values())
 
 
+def test_the_columns_of_json_lines_are_those_asked_for_and_of_a_draft_all_keys(tmp_path):
+    (tmp_path / "rows.jsonl").write_text('{"b": 1}\n{"a": "x", "b": 2}\n')
+
+    assert [field.name for field in draft_schema(tmp_path / "rows.jsonl").value.fields] == ["b", "a"]
+    assert codes(tmp_path / "rows.jsonl")["age"] == [121, 121]
+
+
 # -- Workbooks.
 
 
@@ -161,6 +168,32 @@ def test_a_number_of_a_workbook_is_one_however_texts_beside_it_are_written(tmp_p
     wanted = [628, 12345, 628, 20001, 10, 20001]
     assert codes(tmp_path / "rows.xlsx", schema)["x"] == wanted
     assert codes(frame.to_pandas(), schema)["x"] == wanted
+
+
+ODS = """<?xml version="1.0"?><office:document-content
+ xmlns:office="urn:oasis:names:tc:opendocument:xmlns:office:1.0"
+ xmlns:table="urn:oasis:names:tc:opendocument:xmlns:table:1.0"
+ xmlns:text="urn:oasis:names:tc:opendocument:xmlns:text:1.0"><office:body><office:spreadsheet>
+<table:table table:name="A">
+<table:table-row><table:table-cell office:value-type="string"><text:p>x</text:p></table:table-cell></table:table-row>
+<table:table-row><table:table-cell office:value-type="float" office:value="3"><text:p>3</text:p></table:table-cell>
+</table:table-row></table:table></office:spreadsheet></office:body></office:document-content>"""
+
+
+ODS_MANIFEST = """<?xml version="1.0"?><manifest:manifest
+ xmlns:manifest="urn:oasis:names:tc:opendocument:xmlns:manifest:1.0"></manifest:manifest>"""
+
+
+def test_a_sheet_of_libreoffice_is_read(tmp_path):
+    import zipfile
+
+    with zipfile.ZipFile(tmp_path / "rows.ods", "w") as file:
+        file.writestr("mimetype", "application/vnd.oasis.opendocument.spreadsheet")
+        file.writestr("content.xml", ODS.replace("\n", ""))
+        file.writestr("META-INF/manifest.xml", ODS_MANIFEST)
+    field = {"name": "x", "type": "integer", "constraints": {"minimum": 0, "maximum": 9}}
+
+    assert codes(tmp_path / "rows.ods", Schema.from_dict({"fields": [field]})) == {"x": [3]}
 
 
 # -- Arrow.

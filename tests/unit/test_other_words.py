@@ -13,7 +13,8 @@ from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.budget.conversions import epsilon_for, rho_for
 from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.model.certificate.attack import RARE, gaussian_bound, most_found, tail, trade_off, up
-from lapwing.present.attacks import detail_facts
+from lapwing.present.attacks import attack_fact, detail_facts
+from lapwing.present.certificates import detailed_text
 
 SCHEMA = {"fields": [{"name": name, "type": "boolean"} for name in ("smoker", "insured", "urban")]}
 ROWS = pl.DataFrame({name: [True, False] * 200 for name in ("smoker", "insured", "urban")})
@@ -40,6 +41,11 @@ def test_tails_are_sums_over_the_law(kind, parameter, least):
     expected = math.fsum(weight for z, weight in weights.items() if z >= least) / math.fsum(weights.values())
 
     assert tail(law, least) == pytest.approx(expected, rel=1e-9)
+
+
+def test_wide_gaussian_noise_is_close_to_the_integral():
+    law = NoiseLaw("gaussian", Fraction(10**10))
+    assert tail(law, 10) == pytest.approx(norm.sf(9.5 / 1e5), rel=1e-6)
 
 
 @pytest.mark.parametrize("rho", ["0.0001", "0.015", "0.5", "8"])
@@ -95,6 +101,10 @@ def test_deltas_below_that_of_lists_promise_nothing():
     assert line.count(" at 0.") + line.count(" at 1e") == 2
 
 
+def test_pure_promises_hold_at_every_delta():
+    assert "Epsilon at every delta: 2." in words_of(certificate(epsilon=2))
+
+
 def test_small_cells_are_told_by_kind_of_table():
     own = certificate(epsilon=1, delta="1e-9")
     lines = [fact.text for fact in detail_facts(own.total, own.delta, own.lines) if fact.key == "small_cells"]
@@ -104,6 +114,13 @@ def test_small_cells_are_told_by_kind_of_table():
     assert "noisy tables of 2 columns (noise sd" in lines[1]
     assert f"counted as 0 or less in {100 * tail(law, 1):.0f} %" in lines[0]
     assert f"as 10 or more in {100 * tail(law, 10):.0f} %" in lines[0]
+
+
+def test_the_sentences_stand_with_the_details_of_a_certificate():
+    own = certificate(epsilon=1)
+    said = detailed_text(own).splitlines()
+    assert attack_fact(own.total, own.delta, own.relation, own.privacy_unit).line in said
+    assert any(line.startswith("Gaussian: ") and "1.233." in line for line in said)
 
 
 def test_the_figures_of_the_page_for_agencies_are_those_of_the_accounting():

@@ -2,6 +2,7 @@ import os
 import stat
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -29,6 +30,16 @@ def test_temporary_files_are_hidden_private_and_of_the_target_s_kind(tmp_path):
     assert folder.startswith(".")
     assert place.suffix == ".csv"
     assert mode == 0o700
+
+
+def test_finished_files_have_the_mode_of_normal_files(tmp_path):
+    normal = tmp_path / "normal"
+    normal.touch()
+
+    with whole_files([tmp_path / "rows.csv"]):
+        pass
+
+    assert (tmp_path / "rows.csv").stat().st_mode == normal.stat().st_mode
 
 
 def test_a_failure_leaves_earlier_versions_and_nothing_else(tmp_path):
@@ -92,6 +103,18 @@ def test_an_input_is_never_a_target(tmp_path):
     assert data.read_text() == "private"
 
 
+def test_a_symbolic_link_is_followed_and_stays(tmp_path):
+    (tmp_path / "there").mkdir()
+    link = tmp_path / "rows.csv"
+    link.symlink_to(tmp_path / "there" / "real.csv")
+
+    with whole_files([link]) as (place,):
+        place.write_text("new")
+
+    assert link.is_symlink()
+    assert (tmp_path / "there" / "real.csv").read_text() == "new"
+
+
 @pytest.mark.parametrize("target", ["file/rows.csv", "folder", "pipe"])
 def test_places_that_cannot_hold_a_file_are_refused_before_the_work(tmp_path, target):
     (tmp_path / "file").touch()
@@ -103,6 +126,13 @@ def test_places_that_cannot_hold_a_file_are_refused_before_the_work(tmp_path, ta
         pytest.fail("the work began")
 
     assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_devices_are_never_replaced():
+    with pytest.raises(DataError, match="not a regular file"), whole_files([Path("/dev/null")]):
+        pass
+
+    assert Path("/dev/null").is_char_device()
 
 
 def test_a_full_disk_is_one_sentence_and_leaves_nothing(tmp_path):

@@ -13,9 +13,10 @@ from helpers.cases import spread
 from helpers.pmm_runs import frame_of, run, unit_columns
 from lapwing.errors import CapacityError
 from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.questions.tree_counts.question import TreeCounts
 from lapwing.kernel.terms import Terms
-from lapwing.mechanisms.shared.trees.model import known_root
+from lapwing.mechanisms.shared.trees.model import fitted_leaves, known_root
 from lapwing.mechanisms.shared.trees.shapes import tree_shape
 from lapwing.mechanisms.shared.trees.simulation import cell_diameters, tree_deltas
 from lapwing.mechanisms.shared.trees.trees import Split
@@ -76,6 +77,12 @@ def test_a_number_of_rows_is_bought_only_where_nobody_gives_one(mechanism, budge
     assert public[0].levels[0] is None
 
 
+def test_the_papers_depth_given_needs_no_number_of_rows():
+    _, answers = run(PMM(depth=3, variant="paper"), ROWS, MIXED)
+
+    assert [answer.question.kind for answer in answers] == ["TreeCounts"]
+
+
 @pytest.mark.parametrize(("rows", "epsilon", "depth"), [(1000, 1, 10), (1024, 1, 10), (1025, 1, 11), (100, "0.001", 0)])
 def test_the_papers_depth_is_the_logarithm_of_epsilon_times_rows(rows, epsilon, depth):
     data = frame_of(np.full((5, 1), 0.5))
@@ -113,6 +120,22 @@ def test_a_depth_that_does_not_fit_is_refused_before_anything_is_asked():
     ):
         with pytest.raises(CapacityError, match=r"depth=12 .* max_nodes=1000 nodes; depth=8 fits"):
             refuse()
+
+
+@pytest.mark.parametrize("variant", ["default", "paper"])
+def test_a_depth_that_is_chosen_stays_within_the_nodes(variant):
+    _, (answer,) = run(
+        PMM(variant=variant, max_nodes=1000), frame_of(np.full((9, 1), 0.5)), unit_columns(1), expected_rows=10**6
+    )
+
+    assert sum(np.prod(shape) for shape in answer.question.shapes) <= 1000
+    assert len(answer.question.schedule) in (7, 8)
+
+
+def test_a_depth_beyond_what_the_columns_hold_gives_every_code_a_cell():
+    _, (answer,) = run(PMM(depth=64), ROWS, MIXED, expected_rows=300)
+
+    assert answer.question.shapes[-1] == (9, 3)
 
 
 @pytest.mark.parametrize("mechanism", [PMM(depth=4), PMM(depth=4, variant="paper")], ids=str)
@@ -165,6 +188,16 @@ def test_columns_that_are_never_cut_are_counted_by_themselves():
     assert marginal(model, ["x3"], quarter)[3] / model.rows == pytest.approx(1, abs=0.01)
 
 
+def test_the_paper_s_tree_leaves_them_uniform():
+    schema, data = unit_columns(4), frame_of(np.full((50, 4), 0.9))
+
+    model, (answer,) = run(PMM(depth=2, variant="paper"), data, schema, expected_rows=50)
+
+    assert answer.question.columns == ("x0", "x1")
+    quarter = [evenly(schema.field("x3").domain, 4)]
+    assert marginal(model, ["x3"], quarter)[:4] / model.rows == pytest.approx([0.25] * 4)
+
+
 @pytest.mark.parametrize("variant", ["default", "paper"])
 def test_rows_outside_the_tree_do_not_shorten_the_stated_distance(variant):
     field = {"name": "x", "type": "number", "constraints": {"minimum": 0, "maximum": 1, "required": True}}
@@ -202,6 +235,52 @@ def test_a_rare_label_does_not_become_common():
     assert release.query("label").filter(label="true")["share"].item() < 0.02  # the noise on a count is of scale 20
 
 
+def test_a_column_of_one_value_needs_no_tree():
+    schema = Schema.from_dict(
+        {"fields": [{"name": "x", "type": "number", "constraints": {"minimum": 3, "maximum": 3, "required": True}}]}
+    )
+
+    for relation in ("add-remove", "replace-one"):
+        model, (answer,) = run(PMM(), pl.DataFrame({"x": [3.0] * 20}), schema, relation=relation, expected_rows=20)
+        assert answer.question.cost == Budget.pure(1)
+        assert model.atoms == 1
+
+
+def test_weights_are_the_counts_of_the_leaf_cells_that_are_not_empty():
+    points = np.random.default_rng(2).random((2000, 2))
+
+    model, _ = run(PMM(), frame_of(points), unit_columns(2), expected_rows=2000)
+
+    assert (model.weights >= 1).all()
+    assert (model.weights == np.rint(model.weights)).all()
+    assert model.weights.sum() == model.rows
+
+
+def test_the_centre_of_a_cell_is_one_code():
+    schema = unit_columns(1)
+
+    model, _ = run(
+        PMM(depth=2, placement="centre"),
+        frame_of(np.array([[0.1], [0.9]])),
+        schema,
+        bits=ZeroNoiseBits(),
+        expected_rows=2,
+    )
+
+    laws = model.laws["x0"].laws
+    assert laws.starts.tolist() == [2**29, 3 * 2**29, 5 * 2**29, 7 * 2**29]
+    assert (laws.stops - laws.starts == 1).all()
+
+
+def test_a_run_that_was_not_cut_from_its_missing_codes_stands_for_the_regular_ones():
+    fields = [{"name": "x", "type": "integer", "constraints": {"minimum": 0, "maximum": 3}}]
+    schema = Schema.from_dict({"fields": fields})
+
+    model, _ = run(PMM(depth=0), pl.DataFrame({"x": [None] * 5}), schema, bits=ZeroNoiseBits(), expected_rows=5)
+
+    assert shares(model, schema).tolist() == [0.25, 0.25, 0.25, 0.25, 0.0]
+
+
 @pytest.mark.parametrize("order", ["longest", "cycle"])
 @pytest.mark.parametrize(
     "domains",
@@ -236,6 +315,15 @@ def test_the_shape_of_a_tree_agrees_with_its_cells(domains, order):
     assert sum(np.prod(each) for each in question.shapes) <= 3000
 
 
+def test_a_square_is_cut_in_turns_and_a_category_before_a_length():
+    unit = Domain(2**32, 0, False, True, True)
+    kind = Domain(4, 0, False, False, False)
+
+    assert tree_shape([unit, unit], "longest", 200).schedule == (0, 1, 0, 1, 0, 1)
+    assert tree_shape([unit, kind], "longest", 200).schedule[:5] == (0, 1, 1, 0, 0)
+    assert tree_shape([kind], "longest", 200).is_complete
+
+
 def optional(required):
     """Return a schema of one number that may be missing, or not."""
     constraints = {"minimum": 0, "maximum": 1, "required": required}
@@ -252,6 +340,19 @@ def test_a_bought_number_of_rows_is_the_root_where_no_row_is_outside_the_tree(re
     # A row that must not be missing, and is, is in no cell.
     assert root == (None if required else (float(bought.counts), bought.noise.sd**2))
     assert known_root(noisy.question, None, None) is None
+
+
+def test_a_bought_number_of_rows_makes_the_total_better():
+    schema, data, errors = optional(False), frame_of(np.full((200, 1), 0.3)), {True: [], False: []}
+    for seed in range(40):
+        _, (bought, noisy) = run(PMM(depth=2), data, schema, bits=SeededBits(seed))
+        sharp = replace(bought, noise=NoiseLaw("laplace", Fraction(1, 4)), whole=np.array(200))
+        for is_used, errors_of in errors.items():
+            root = known_root(noisy.question, None, sharp if is_used else None)
+            total = fitted_leaves(noisy, root, np.random.default_rng(seed)).sum()
+            errors_of.append(abs(int(total) - 200))
+
+    assert np.mean(errors[True]) < np.mean(errors[False]) / 2
 
 
 @pytest.mark.parametrize(("epsilon", "is_single"), [(1, False), (3, False), (10, True)])

@@ -2,6 +2,8 @@
 
 import io
 import json
+import subprocess
+import sys
 from contextlib import nullcontext
 from datetime import datetime
 from fractions import Fraction
@@ -198,6 +200,22 @@ def test_somebody_elses_mechanism_cannot_take_the_name_of_one_that_is_allowed(pl
         spend(0.1, mechanism=lw.Trusted(Independent()))
 
 
+def test_a_refusal_names_rule_file_what_is_asked_the_most_and_who_may_raise_it(place):
+    year = Ledger.open("budget.db").history("adult")[-1].at[:4]
+
+    assert lapwing(*RELEASE, "--epsilon", "0.51", *BOOK).error == (
+        "the policy policy.toml (year) allows data set 'adult' at most epsilon 1.5 at delta 1e-06 in the calendar year "
+        f"{year}, and with this release it comes to epsilon 1.51; ask for less, or ask the data office"
+    )
+
+
+def test_a_plan_says_what_is_forbidden_before_any_row_is_read(place):
+    asked = ("plan", "--schema", "s.json", "--expected-rows", "1000", "--epsilon")
+
+    assert "Forbidden: the policy policy.toml (release) allows a release at most" in lapwing(*asked, "2").out
+    assert "Forbidden" not in lapwing(*asked, "1").out
+
+
 # -- A release that was interrupted.
 
 
@@ -270,6 +288,18 @@ def test_a_release_that_was_allowed_when_it_began_is_refused_if_another_was_fast
     assert len(list(Path("budget.db.transcripts").glob("*.jsonl"))) == 1
 
 
+def test_processes_at_once_do_not_pass_the_cap_of_a_year_together(place):
+    command = [sys.executable, "-c", "from lapwing.cli.main import run; run()", *RELEASE, "--epsilon", "0.3", *BOOK]
+    commands = [[f"{number}.csv" if each == "new.csv" else each for each in command] for number in range(3)]
+    begun = [subprocess.Popen(each, stderr=subprocess.PIPE) for each in commands]
+
+    said = [each.communicate()[1] for each in begun]
+
+    assert sorted(each.returncode for each in begun) == [0, 1, 1], said
+    assert sum(each.endswith(b"[LW421]\n") for each in said) == 2
+    assert Ledger.open("budget.db").balance("adult").spent == Fraction("1.3")
+
+
 # -- Years.
 
 
@@ -320,6 +350,14 @@ def test_a_policy_is_kept_only_with_an_account_that_it_allows(place):
     assert "(total) allows at most epsilon 2 at delta 0 in all, and this limit is epsilon 3; give a " in said.error
 
 
+def test_where_a_data_set_has_rules_of_its_own_a_ledger_must_name_it(place):
+    Path("policy.toml").write_text('ask = "the board"\n[datasets.adult.total]\nepsilon = 1.1\n')
+
+    assert "(datasets) needs a ledger" in lapwing(*RELEASE, "--epsilon", "0.2").error
+    assert "(total) allows data set 'adult' at most" in lapwing(*RELEASE, "--epsilon", "0.2", *BOOK).error
+    assert lapwing(*RELEASE, "--epsilon", "0.1", *BOOK).status == 0
+
+
 # -- Names.
 
 
@@ -337,3 +375,11 @@ def test_a_policy_asks_for_names_which_only_a_signed_release_has(place):
     for command in ((*RELEASE, *BOOK, "--approved-by", "Bob"), (*LINK, *EACH, *homes)):
         said = lapwing(*command, "--epsilon", "0.1")
         assert said.status == 0, said.err
+
+
+def test_an_empty_variable_names_no_policy_and_an_option_holds_for_one_command(place, monkeypatch):
+    monkeypatch.setenv(policies.VARIABLE, "")
+
+    assert lapwing("--policy", "policy.toml", *RELEASE, "--epsilon", "0.1").code == "LW421"
+    assert policies.in_force() == ()
+    assert lapwing(*RELEASE, "--epsilon", "0.1").status == 0

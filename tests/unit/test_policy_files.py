@@ -8,6 +8,34 @@ import pytest
 from helpers.small_people import synthesize, write_people
 from helpers.source_tree import ROOT
 from lapwing.extras.office import policy as policies
+from lapwing.kernel.budget.budget import Budget, requested_budget
+from lapwing.kernel.budget.conversions import epsilon_for
+
+CAP = policies.Cap(Fraction(1), Fraction(1, 10**6))
+PURE, RHO = Budget.pure, Budget.zcdp
+SUMS = {
+    "pure epsilons add up": ([PURE("0.5"), PURE("0.5")], 0, True),
+    "and pass": ([PURE("0.5"), PURE("0.500000001")], 0, False),
+    "many small ones are within by rho": ([PURE("0.01")] * 400, 0, True),
+    "what was asked as the cap is within it": ([requested_budget(epsilon=1, delta="1e-6")], 0, True),
+    "selections take of delta": ([RHO("0.0243")], Fraction(1, 10**7), False),
+    "and all of it": ([PURE("0.5")], Fraction(1, 10**6), True),
+    "and more": ([PURE("0.5")], Fraction(2, 10**6), False),
+    "both kinds add up in rho": ([PURE("0.1"), RHO("0.019")], 0, True),
+    "and pass too": ([PURE("0.1"), RHO("0.02")], 0, False),
+}
+
+
+@pytest.mark.parametrize(("budgets", "selected", "is_within"), SUMS.values(), ids=SUMS)
+def test_sums_are_within_a_cap_where_they_are_dp_at_it(budgets, selected, is_within):
+    assert (policies._excess(budgets, Fraction(selected), CAP) is None) == is_within
+
+
+def test_zcdp_has_no_epsilon_without_a_delta():
+    assert policies._excess([RHO("1e-12")], Fraction(0), policies.Cap(Fraction(1), Fraction(0))) == "rho 0.000000000001"
+    said = policies._excess([RHO("0.5")], Fraction(0), CAP)
+    assert said == f"rho 0.5 (epsilon {float(epsilon_for(Fraction(1, 2), CAP.delta)):.9f} at delta 1e-06)"
+
 
 # -- Files.
 

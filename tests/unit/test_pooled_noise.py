@@ -60,6 +60,14 @@ def test_the_reach_solves_the_equation_of_the_supermartingale(kind):
     assert reach == pytest.approx(exact * unit / sum(weights), rel=1e-6)
 
 
+def test_numbers_are_weighed_by_their_variance():
+    law = LAWS["gaussian"]
+
+    mean, _ = pooled_number([number(law, 1, 100), number(law, 4, 200)], Fraction(1, 20))
+
+    assert mean == pytest.approx(120)
+
+
 @pytest.mark.parametrize("kind", LAWS)
 def test_whoever_stops_when_it_is_worst_seldom_wins(kind):
     law, failure, runs = LAWS[kind], Fraction(1, 4), 2000
@@ -77,6 +85,16 @@ def test_whoever_stops_when_it_is_worst_seldom_wins(kind):
 
     assert binom.sf(wins - 1, runs, 1 / 4) > FALSE_ALARMS
     assert binom.sf(wins_of_more_noise - 1, runs, 1 / 4) < FALSE_ALARMS  # less is caught by the equation above
+
+
+@pytest.mark.parametrize("scale", [Fraction(1, 10**9), Fraction(1, 100), Fraction(10**15)])
+def test_noise_of_every_size_has_a_reach(scale):
+    law = NoiseLaw("laplace", scale)
+
+    mean, reach = pooled_number([number(law, 3, 7), number(law, 5, 7)], Fraction(1, 10**6))
+
+    assert mean == pytest.approx(7)
+    assert law.sd <= reach < 100 * max(law.sd, 0.01)
 
 
 def test_a_later_number_of_far_less_noise_is_used_or_nothing_is_said():

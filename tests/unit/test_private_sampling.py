@@ -79,6 +79,18 @@ def test_the_price_of_the_published_variant_is_just_above_the_paper_s():
         assert 1 / allowed + rounding * 0.999 < price < (1 / allowed + rounding) * (1 + 1e-11)
 
 
+def test_as_many_rows_are_drawn_as_the_budget_allows():
+    for budget, notion in [({"epsilon": 2}, "pure"), ({"rho": 2}, "zcdp"), ({"epsilon": 9, "delta": 1e-6}, "zcdp")]:
+        release = released(**{"epsilon": None, "misfits": 1} | budget)
+
+        (answer,) = release.noisy
+        granted = Fraction(2) if "delta" not in budget else release.certificate.total.amount + answer.question.row_price
+        assert answer.question.notion == notion
+        assert answer.question.draws == release.model.rows == release.model.atoms
+        assert answer.question.cost == release.certificate.total
+        assert answer.question.cost.amount <= granted < answer.question.cost.amount + 2 * answer.question.row_price
+
+
 def test_more_rows_than_the_budget_allows_are_refused_before_any_debit(tmp_path):
     ledger = tmp_path / "budget.db"
     lapwing(
@@ -105,6 +117,11 @@ def test_more_rows_than_the_budget_allows_are_refused_before_any_debit(tmp_path)
         "1.27606974453, got 99; draw no more, or use a lower degree, a higher floor or more budget"
     )
     assert "9" in lapwing("ledger", "show", "d", "--ledger", str(ledger)).out
+
+
+def test_a_budget_for_less_than_one_row_is_refused():
+    with pytest.raises(ParameterError, match=r"not one row can be drawn with epsilon 0\.1 from 3 columns"):
+        released(epsilon=0.1, misfits=1)
 
 
 # -------------------------------------------------------------------------------------------------- what is refused
@@ -160,6 +177,11 @@ def test_a_column_of_another_kind_is_refused_with_the_way_out(field):
     )
 
 
+def test_twenty_one_columns_are_refused():
+    with pytest.raises(ParameterError, match="at most 20 columns, got 21; leave some out, or use another mechanism"):
+        lw.plan(cube_schema(21), expected_rows=9, epsilon=1, mechanism=lw.PrivateSampling(), neighbours="replace-one")
+
+
 def test_several_rows_of_a_unit_and_other_neighbours_are_refused():
     schema = {
         "fields": [{"name": "who", "type": "string", "role": "identifier"}, cube_schema(1).to_dict()["fields"][0]],
@@ -173,6 +195,29 @@ def test_several_rows_of_a_unit_and_other_neighbours_are_refused():
         released(neighbours="add-remove")
 
 
+def test_a_unit_of_one_row_is_planned_and_certified_where_each_row_names_its_own():
+    who = {"name": "who", "type": "string", "role": "identifier"}
+    named = {**who, "constraints": {"required": True}}
+    flag = cube_schema(1).to_dict()["fields"][0]
+    schema, open_schema = (
+        {"fields": [each, flag], "privacyUnit": {"field": "who", "maxRows": 1}} for each in (named, who)
+    )
+    data = pl.DataFrame({"who": [f"p{place}" for place in range(50)], "x0": ["true", "false"] * 25})
+
+    plan = lw.plan(schema, expected_rows=50, **{key: value for key, value in settings_of().items() if key != "seed"})
+    release = lw.synthesize(data, schema, **settings_of())
+
+    assert plan.max_rows_effects == ()
+    assert "a public number." in release.certificate.text()
+    with pytest.raises(ParameterError, match=r"rows may lack their privacy unit; make the unit's field required"):
+        lw.synthesize(data, open_schema, **settings_of())
+
+
+def test_an_empty_table_is_refused():
+    with pytest.raises(ParameterError, match=r"private sampling needs a table of 1 to 2\*\*31 rows, got 0"):
+        released([])
+
+
 def test_too_many_walsh_functions_for_the_points_are_refused():
     with pytest.raises(ParameterError) as refused:
         released(mechanism=lw.PrivateSampling(variant="published", degree=2, points=6))
@@ -184,6 +229,33 @@ def test_too_many_walsh_functions_for_the_points_are_refused():
 
 
 # ------------------------------------------------------------------------------------------------------ the release
+
+
+def test_drawing_so_many_rows_from_the_model_gives_exactly_the_drawn_rows():
+    release = released(epsilon=300)
+
+    out = release.sample(seed=5)
+
+    (answer,) = release.noisy
+    codes = np.stack([out[f"x{place}"].to_numpy().astype(int) for place in range(3)])
+    shown = (codes << np.arange(3)[:, np.newaxis]).sum(axis=0)
+    assert sorted(shown.tolist()) == sorted(answer.rows.tolist())
+
+
+def test_the_certificate_says_research_and_what_is_proved():
+    certificate = released(epsilon=30, misfits=1).certificate
+
+    (line,) = certificate.lines
+    errors = {statement.kind: statement.value for statement in certificate.accuracy}
+    assert (line.question, line.noise, line.sensitivity.l1) == ("PrivateDraw", None, 6)
+    assert "Cost: epsilon 29.35 for 1 private draw, pure differential privacy." in certificate.text().replace(
+        str(certificate.total), "epsilon 29.35"
+    )
+    assert any(str(warning).startswith("research mechanism") for warning in certificate.warnings)
+    assert errors["rows drawn"] == certificate.released_rows
+    assert errors["error of the draw"] == pytest.approx(
+        math.sqrt(math.log(2 * 6 / 0.05) / 2 / certificate.released_rows)
+    )
 
 
 def test_the_stated_error_of_the_draw_holds_in_most_releases():

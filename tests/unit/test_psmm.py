@@ -99,6 +99,16 @@ def test_a_box_is_cut_into_equal_runs_of_each_column(columns, wanted, shape):
     assert all((sides == 1).all() and sides.size == shape[0] - 1 for sides in cells.sides)
 
 
+def test_columns_of_few_values_leave_their_share_to_the_others():
+    few = {"name": "few", "type": "integer", "constraints": {"minimum": 0, "maximum": 3, "required": True}}
+    many = {"name": "many", "type": "integer", "constraints": {"minimum": 0, "maximum": 999, "required": True}}
+
+    cells = box_cells(Schema.from_dict({"fields": [few, many]}), 400, 1000)
+
+    assert cells.shape == (4, 100)
+    assert cells.diameter == pytest.approx(9 / 999)
+
+
 def test_two_values_categories_missing_and_special_values_are_layers():
     flag = {"name": "flag", "type": "boolean", "constraints": {"required": True}}
 
@@ -108,6 +118,30 @@ def test_two_values_categories_missing_and_special_values_are_layers():
     assert cells.shape == (9, 3, 2)
     assert [grouping.groups for grouping in cells.groupings] == [9, 4, 3]
     assert cells.steps().tails.size == 6 * 3 * 2
+
+
+def test_one_cell_for_each_combination_is_counted_even_where_fewer_are_asked_for():
+    _, (answer,) = run(PSMM(cells=1), ROWS, MIXED)
+
+    assert answer.question.shape == (3, 4)
+
+
+@pytest.mark.parametrize(("epsilon", "cells"), [("0.01", 4), ("0.1", 16), (1, 128), (10, 2048)])
+def test_more_budget_gives_more_cells(epsilon, cells):
+    data = frame_of(np.full((5, 1), 0.5))
+
+    _, (answer,) = run(PSMM(), data, unit_columns(1), budget=Budget.pure(epsilon), expected_rows=1000)
+
+    assert answer.question.shape == (cells + 1,)
+
+
+def test_the_cells_do_not_depend_on_the_rows():
+    shapes = set()
+    for data in (ROWS, NOTHING, ROWS.head(1)):
+        _, (answer,) = run(PSMM(), data, MIXED, expected_rows=300)
+        shapes.add(answer.question.shape)
+
+    assert len(shapes) == 1
 
 
 # ------------------------------------------------------------------------------------------------------------ models
@@ -120,6 +154,31 @@ def test_rows_with_a_misfit_are_not_stood_for():
 
     assert model.rows == 300
     assert marginal(model, ["kind"], [identity(MIXED.field("kind").domain)])[3] == 0
+
+
+@pytest.mark.parametrize("surplus", ["rescale", "lp"])
+@pytest.mark.parametrize("data", [ROWS, NOTHING, ROWS.head(1)], ids=["300 rows", "no row", "one row"])
+def test_the_model_stands_for_the_public_number_of_rows(surplus, data):
+    model, _ = run(PSMM(cells=40, surplus=surplus), data, MIXED, relation="replace-one", bits=SeededBits(3))
+
+    assert model.rows == data.height
+
+
+def test_the_model_stands_for_the_sum_of_the_noisy_counts():
+    model, (answer,) = run(PSMM(cells=40), ROWS, MIXED, bits=SeededBits(3))
+
+    inside = answer.counts[:, :3].sum()
+    assert model.rows == inside != 300
+    assert model.weights.sum() == inside
+    assert (model.weights > 0).all()
+
+
+def test_whole_counts_that_nothing_must_be_added_to_stay_whole():
+    points = np.random.default_rng(2).random((2000, 2))
+
+    model, _ = run(PSMM(cells=400), frame_of(points), unit_columns(2), bits=SeededBits(1))
+
+    assert (model.weights == np.rint(model.weights)).all()
 
 
 @pytest.mark.parametrize("columns", [1, 2])
@@ -166,6 +225,17 @@ def test_the_linear_program_is_refused_without_a_public_number(data, tmp_path):
     assert Ledger.open(ledger).balance("d").spent == 0
 
 
+def test_what_the_linear_program_adds_does_not_end_up_in_one_cell():
+    data, schema = frame_of(np.random.default_rng(1).random((4000, 1))), optional_column()
+    largest = []
+    for seed in range(8):
+        model, _ = run(PSMM(cells=40, surplus="lp"), data, schema, relation="replace-one", bits=SeededBits(seed))
+        largest.append(model.weights.max())
+
+    # A hundred rows in each cell; noise of standard deviation 2.8 in a cell and 18 in the sum.
+    assert max(largest) < 150
+
+
 def test_a_noisy_sum_of_nothing_gives_the_uniform_model_and_says_so():
     mechanism, rng = PSMM(cells=40), np.random.default_rng(1)
     for seed in range(60):
@@ -182,7 +252,87 @@ def test_a_noisy_sum_of_nothing_gives_the_uniform_model_and_says_so():
     assert stated.value == 1.0
 
 
+def test_the_centre_of_a_cell_is_one_code():
+    model, _ = run(
+        PSMM(cells=4, placement="centre"), frame_of(np.array([[0.1], [0.9]])), unit_columns(1), bits=ZeroNoiseBits()
+    )
+
+    laws = model.laws["x0"].laws
+    assert laws.starts.tolist() == [2**29, 3 * 2**29, 5 * 2**29, 7 * 2**29]
+    assert (laws.stops - laws.starts == 1).all()
+
+
+@pytest.mark.parametrize("epsilon", ["1e-12", "1e-6", 10**6])
+def test_any_budget_gives_a_model(epsilon):
+    for data, schema in ((ROWS, MIXED), (frame_of(np.full((9, 2), 0.5)), unit_columns(2))):
+        for seed in range(3):
+            model, _ = run(
+                PSMM(cells=900, surplus="lp"),
+                data,
+                schema,
+                budget=Budget.pure(epsilon),
+                relation="replace-one",
+                bits=SeededBits(seed),
+            )
+            model.validate(schema)
+
+
 # --------------------------------------------------------------------------------------------- statements and plans
+
+
+def test_a_release_states_a_distance_and_the_largest_cell():
+    data = frame_of(np.random.default_rng(1).random((3000, 2)))
+
+    release = lw.synthesize(data, unit_columns(2), epsilon=1, mechanism="psmm", seed=1)
+
+    stated = {statement.kind: statement for statement in release.certificate.accuracy}
+    assert "with 95 % probability" in stated["distance"].text
+    assert stated["largest cell"].value < stated["distance"].value < 0.3
+
+
+def test_a_release_of_uneven_sides_says_in_which_distance_its_measure_is_nearest():
+    few = {"name": "few", "type": "integer", "constraints": {"minimum": 0, "maximum": 3, "required": True}}
+    many = {"name": "many", "type": "integer", "constraints": {"minimum": 0, "maximum": 999, "required": True}}
+    data = pl.DataFrame({"few": [1, 2] * 500, "many": [3, 900] * 500})
+
+    release = lw.synthesize(data, {"fields": [few, many]}, epsilon=1, mechanism="psmm", seed=1)
+
+    (largest,) = (each for each in release.certificate.accuracy if each.kind == "largest cell")
+    assert "nearest in a distance of steps between cells" in largest.text
+
+
+SOLVED = [("rescale", "add-remove"), ("rescale", "replace-one"), ("lp", "replace-one")]
+
+
+@pytest.mark.parametrize(("surplus", "relation"), SOLVED)
+def test_a_plan_asks_what_the_release_asks(relation, surplus):
+    data, mechanism = frame_of(np.full((900, 1), 0.1)), PSMM(surplus=surplus)
+    rows = 900 if relation == "replace-one" else None
+
+    planned = mechanism.plan(
+        optional_column(),
+        Budget.pure(1),
+        Terms(relation=relation, rows=rows, expected_rows=900),
+        np.random.default_rng(1),
+    )
+
+    _, (answer,) = run(mechanism, data, optional_column(), relation=relation, expected_rows=900)
+    (question,) = planned.questions
+    assert question.to_dict() == answer.question.to_dict()
+    assert [statement.kind for statement in planned.accuracy] == ["expected error", "published bound", "largest cell"]
+    is_exact = (surplus, relation) == ("lp", "replace-one")
+    assert f"with the factor {2 if is_exact else 3}" in planned.accuracy[1].text
+
+
+def test_less_error_is_expected_of_more_rows():
+    few, many = (lw.plan(unit_columns(2), expected_rows=rows, epsilon=1, mechanism="PSMM") for rows in (10**3, 10**5))
+
+    assert many.accuracy[0].value < few.accuracy[0].value / 3
+
+
+def test_a_plan_without_a_number_of_rows_is_refused():
+    with pytest.raises(ParameterError, match="give expected_rows"):
+        PSMM().plan(MIXED, Budget.pure(1), Terms(relation="add-remove"), np.random.default_rng(1))
 
 
 @pytest.mark.parametrize("scale", [10, 60])
@@ -198,3 +348,17 @@ def test_the_stated_distance_counts_what_was_moved_and_what_the_noise_may_hide(s
 
     # 90 were moved, and three noises of this scale move more than twice, and less than ten times it.
     assert 90 + 2 * scale < distance.value * 3910 < 90 + 10 * scale
+
+
+def test_a_placement_in_the_centre_states_more():
+    schema = unit_columns(1)
+    model, answers = run(PSMM(cells=8), frame_of(np.full((900, 1), 0.3)), schema)
+
+    stated = [
+        PSMM(cells=8, placement=placement)
+        .statements(schema, Terms(relation="add-remove"), answers, model, np.random.default_rng(1))[0]
+        .value
+        for placement in ("uniform", "centre")
+    ]
+
+    assert stated[1] == pytest.approx(stated[0] + 1 / 16)

@@ -10,12 +10,15 @@ from hypothesis import strategies as st
 
 from helpers.resolved import FIELDS
 from lapwing.mechanisms.shared.one_way import (
+    BRANCH_LEVELS,
     FIRST_CELLS,
     VALUE_BY_VALUE,
+    branch_groupings,
     finer_cells,
     first_cells,
     is_refined,
     landmark_codes,
+    one_way_grouping,
     public_cells,
 )
 from lapwing.rows.source import code_table
@@ -107,7 +110,23 @@ def test_the_zero_of_real_numbers_is_the_code_that_the_codec_gives_it(low: float
     assert int(chunk["x"][0]) in landmark_codes(field)
 
 
+@pytest.mark.parametrize("name", ["date", "datetime", "many ordered categories"])
+def test_columns_that_are_no_numbers_have_no_landmarks(name) -> None:
+    assert landmark_codes(FIELDS[name]) == ()
+
+
 # ------------------------------------------------------------------------------------------------------------- cells
+
+
+@EVERY_WIDE
+@pytest.mark.parametrize("cells", [1, 4, FIRST_CELLS, 128])
+def test_first_cells_are_about_as_many_as_asked_for(field, cells) -> None:
+    grouping = public_cells(field, cells)
+
+    # Declared cuts are taken tier by tier, up to 128; minimum, zero and maximum add two cuts each.
+    most = max(cells, 128) if field.domain.cuts else cells
+    assert 1 <= grouping.regular <= most + 6
+    assert (grouping.values, grouping.reserved) == (field.domain.values, field.domain.reserved)
 
 
 @EVERY_WIDE
@@ -116,6 +135,33 @@ def test_cells_are_a_function_of_the_public_domain(field) -> None:
 
     assert first_cells(field) == first_cells(again)
     assert public_cells(field, 16) == public_cells(again, 16)
+
+
+def test_declared_cuts_are_kept_tier_by_tier_as_long_as_they_fit() -> None:
+    codes = DECLARED["codes"]
+
+    starts = starts_of(public_cells(codes, FIRST_CELLS))
+
+    # 5 + 54 cuts before the branches of both tiers.
+    assert starts.tolist() == list(range(0, 600, 10))
+
+
+def test_of_a_first_tier_that_is_too_large_every_so_manieth_cut_is_kept() -> None:
+    branches = DECLARED["many branches"]
+
+    starts = starts_of(public_cells(branches, FIRST_CELLS))
+
+    assert starts.size == 128
+    assert not (starts % 10).any()
+    assert np.diff(starts).max() <= 2 * np.diff(starts).min()
+
+
+def test_a_logarithmic_scale_has_cells_that_double_away_from_zero() -> None:
+    starts = starts_of(first_cells(DECLARED["whole amounts"]))
+
+    assert set(range(5)) & set(starts.tolist()) >= {0, 1, 4}
+    assert {5, 6, 7, 9, 13, 21, 37} <= set(starts.tolist())
+    assert np.diff(starts[starts > 40]).max() > 2**17
 
 
 @EVERY_WIDE
@@ -132,6 +178,31 @@ def test_first_cells_are_finer_than_even_ones_and_grow_smaller_towards_zero(fiel
         assert above[-1] <= 2**17 * above[0]
     elif field.type not in ("integer", "number"):
         assert starts.tolist() == even.tolist()
+
+
+def test_branches_are_counted_by_level_where_they_are_few_beside_the_categories() -> None:
+    codes, one_each = (
+        DECLARED["codes"],
+        Field(name="x", type="string", categories=("a1", "a2", "b1", "b2", "c1"), hierarchy=Prefixes(lengths=(1,))),
+    )
+
+    levels = branch_groupings(codes)
+
+    assert [starts_of(grouping).tolist() for grouping in levels] == [list(range(0, 600, 100)), list(range(0, 600, 10))]
+    assert branch_groupings(one_each) == ()
+    for name in ("many categories", "many ordered categories", "integer, wide", "date"):
+        assert branch_groupings(FIELDS[name]) == ()
+    assert branch_groupings(DECLARED["amounts"]) == ()
+
+
+def test_levels_of_branches_nest_and_are_not_many() -> None:
+    names = tuple(f"{place:012b}" for place in range(4096))
+    field = Field(name="x", type="string", categories=names, hierarchy=Prefixes(lengths=(1, 2, 4, 6, 8, 10)))
+
+    levels = [set(starts_of(grouping).tolist()) for grouping in branch_groupings(field)]
+
+    assert len(levels) == BRANCH_LEVELS
+    assert levels[0] < levels[1] < levels[2]
 
 
 @EVERY_WIDE
@@ -169,3 +240,8 @@ def test_cells_are_cut_at_declared_places_while_there_are_any_inside(field) -> N
         inside = [[code for code in tier if start < code < stop] for tier in domain.cuts]
         for tier in [each for each in inside if each][:1]:
             assert set(new) <= set(tier)
+
+
+def test_narrow_columns_and_categories_are_counted_value_by_value() -> None:
+    for name in ("integer, narrow", "few categories", "many categories", "boolean"):
+        assert one_way_grouping(FIELDS[name], 128).regular == FIELDS[name].domain.values

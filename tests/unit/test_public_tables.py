@@ -12,8 +12,9 @@ import lapwing as lw
 from lapwing.model.laws import uniform_law
 from lapwing.model.model import Indexed, ReleasedModel
 from lapwing.model.rows import sample_codes
+from lapwing.model.sampling import public_margins
 from lapwing.model.sampling.public_margins import raked_to_public
-from lapwing.model.sampling.public_strata import Links, whole_counts
+from lapwing.model.sampling.public_strata import Links, atom_cells, public_strata, rounded, whole_counts
 from lapwing.schema.public_tables.cells import coded_tables, public_total
 from lapwing.schema.schemas import Schema
 
@@ -198,6 +199,64 @@ def test_rows_of_adaptive_hold_public_tables_and_keep_rules(n: int) -> None:
         assert np.abs(np.array(counted(rows, table, schema)) - wanted).max() < 1
 
 
+def test_the_model_holds_every_table_to_nine_digits() -> None:
+    schema = schema_with(BY_AGE_AND_SEX, BY_SEX_AND_TOWN)
+    flat = {field.name: Indexed(np.zeros(1, dtype=np.uint8), uniform_law(field.domain)) for field in schema.columns}
+    model = ReleasedModel(weights=np.ones(1), rows=7, laws=flat)
+    raked = raked_to_public(model, schema, np.random.default_rng(1))
+    strata = public_strata(raked.model, schema)
+    assert strata is not None
+    for own, table in zip(strata.cells, coded_tables(schema), strict=True):
+        shares = np.bincount(own, strata.masses(raked.model.weights)) / raked.model.weights.sum()
+        np.testing.assert_allclose(shares * 1000, table.counts, rtol=1e-9)
+    assert max(each.after for each in raked.tables) < 1e-9 < min(each.before for each in raked.tables)
+
+
+def test_whole_counts_come_out_whole_where_raking_ended_early() -> None:
+    schema = schema_with(BY_TOWN)
+    flat = {field.name: Indexed(np.zeros(1, dtype=np.uint8), uniform_law(field.domain)) for field in schema.columns}
+    rng = np.random.default_rng(1)
+    raked = raked_to_public(ReleasedModel(weights=np.ones(1), rows=7, laws=flat), schema, rng).model
+    is_a = atom_cells(raked, coded_tables(schema)[0]) == 0
+    weights = raked.weights * np.where(is_a, 1.0001, 0.9999)
+    early = ReleasedModel(weights=weights, rows=raked.rows, laws=raked.laws)
+    (codes,) = sample_codes(early, schema, 45_000, rng)
+    assert np.count_nonzero(codes["town"] == 0) == 22_500
+
+
+ONLY_WITH_A = {"never": {"sex": "m", "town": "a"}}
+HALVES = {"columns": ["sex"], "source": "Register", "provenance": "public", "cells": [["f", 500], ["m", 500]]}
+
+
+def warnings_of(*tables: dict[str, Any], rules: tuple[dict[str, Any], ...]) -> tuple[lw.Release, list[str]]:
+    """Return a release and what its certificate warns of public tables."""
+    schema = schema_with(*tables, rules=rules)
+    release = lw.synthesize(private_rows(), schema, epsilon=2, mechanism="Independent", seed=4)
+    return release, [text for text in map(str, release.certificate.warnings) if "is not held" in text]
+
+
+def test_tables_that_are_raked_slowly_are_held_without_a_warning() -> None:
+    """Town a leaves no m, and is half of the rows like f: nobody else is f, which weights only reach in the end."""
+    release, warned = warnings_of(BY_TOWN, HALVES, rules=(ONLY_WITH_A,))
+    rows = release.sample(1000)
+    assert [rows.filter(pl.col("town") == "a").height, rows.filter(pl.col("sex") == "f").height] == [500, 500]
+    assert warned == []
+
+
+def test_a_warning_of_raking_that_ended_early_does_not_blame_the_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(public_margins, "_SWEEPS", 20)
+    _, warned = warnings_of(BY_TOWN, HALVES, rules=(ONLY_WITH_A,))
+    assert warned
+    assert all("raking came nearer" in each and "one population" not in each for each in warned)
+
+
+def test_tables_that_a_rule_keeps_apart_are_warned_of() -> None:
+    fewer = changed(HALVES, cells=[["f", 400], ["m", 600]])
+    _, warned = warnings_of(BY_TOWN, fewer, rules=(ONLY_WITH_A,))
+    assert warned
+    assert all("0.1 of the rows" in each and "one population" in each for each in warned)
+
+
 def test_a_cell_without_an_atom_is_given_some() -> None:
     schema = schema_with(BY_TOWN)
     laws = {field.name: Indexed(np.zeros(1, dtype=np.uint8), uniform_law(field.domain)) for field in schema.columns}
@@ -209,6 +268,14 @@ def test_a_cell_without_an_atom_is_given_some() -> None:
     raked = raked_to_public(model, schema, np.random.default_rng(1)).model
     (codes,) = sample_codes(raked, schema, 1000, np.random.default_rng(2))
     assert np.bincount(codes["town"], minlength=3)[0] == 500
+
+
+def test_nothing_changes_without_public_tables() -> None:
+    schema = schema_with()
+    laws = {field.name: Indexed(np.zeros(1, dtype=np.uint8), uniform_law(field.domain)) for field in schema.columns}
+    model = ReleasedModel(weights=np.ones(1), rows=7, laws=laws)
+    assert raked_to_public(model, schema, np.random.default_rng(1)).model is model
+    assert public_strata(model, schema) is None
 
 
 # ------------------------------------------------------------------------------------------------- whole margins
@@ -225,6 +292,27 @@ def test_whole_counts_keep_both_margins_wherever_links_allow_it() -> None:
         assert counts.min() >= 0
         assert np.bincount(left, counts, 7).tolist() == wanted.sum(axis=1).tolist()
         assert np.bincount(right, counts, 5).tolist() == wanted.sum(axis=0).tolist()
+
+
+def test_whole_counts_say_how_far_a_margin_is_off() -> None:
+    links = Links(np.array([0, 1]), np.array([0, 1]), np.ones(2))
+    counts, gap = whole_counts(links, np.array([3, 1]), np.array([2.0, 2.0]), np.random.default_rng(1))
+    assert (counts.tolist(), gap) == ([3, 1], 2)
+
+
+def test_largest_remainders_sum_to_the_total() -> None:
+    rng = np.random.default_rng(2)
+    for total in (0, 1, 10, 12345):
+        masses = rng.random(17)
+        found = rounded(masses, total)
+        assert found.sum() == total
+        assert np.abs(found - masses * total / masses.sum()).max() < 1
+
+
+def test_a_schema_with_public_tables_survives_saving(tmp_path: Path) -> None:
+    schema = schema_with(BY_AGE_AND_SEX, BY_TOWN)
+    schema.save(tmp_path / "s.json")
+    assert Schema.load(tmp_path / "s.json") == schema
 
 
 def test_half_open_ranges_of_real_numbers_meet_and_cover() -> None:

@@ -1,5 +1,6 @@
 """Tables are opened, or refused with one sentence that names schema and file and nothing else."""
 
+import gzip
 import os
 
 import narwhals.stable.v2 as nw
@@ -71,6 +72,13 @@ def test_the_kind_of_each_table_is_known(parquet):
             assert codes(table) == CODES
 
 
+def test_a_subclass_of_a_data_frame_is_a_data_frame():
+    class Frame(pd.DataFrame):
+        pass
+
+    assert codes(Frame(ROWS)) == CODES
+
+
 @pytest.mark.parametrize("data", [None, 3, {"sex": ["f"]}, [], [1, 2], [{"sex": "f"}], pd.Series([1]), pl.Series([1])])
 def test_what_is_no_table_is_refused(data):
     assert refusal(data) == (
@@ -125,6 +133,13 @@ def test_a_column_that_is_there_twice_is_refused(tmp_path):
     assert 'has more than one column "age"' in refusal(path)
 
 
+def test_other_columns_may_be_there_twice(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text(",x,x,sex,age\n0,1,1,f,7\n1,1,1,m,8\n2,1,1,,\n")
+
+    assert codes(path) == CODES
+
+
 def test_column_names_that_are_no_text_are_refused():
     assert refusal(pd.DataFrame({0: ["f"], "sex": ["f"], "age": [1]})) == (
         "the table has column names that are not text; rename its columns"
@@ -158,6 +173,13 @@ def test_a_nested_column_in_a_file_is_refused(tmp_path):
     assert refusal(tmp_path) == 'column "age" holds several values per cell; unnest it into plain columns'
 
 
+def test_lists_as_cells_of_an_object_column_are_misfits():
+    assert codes(pd.DataFrame({"sex": ["f", ["f"], {"f": 1}], "age": [1, [1], (2,)]})) == {
+        "sex": [0, 2, 2],
+        "age": [1, 100, 100],
+    }
+
+
 RARE = {
     "Polars time": pl.Series([None, 1, 2]).cast(pl.Time),
     "Polars duration": pl.Series([None, 1, 2]).cast(pl.Duration),
@@ -181,6 +203,32 @@ def test_types_that_no_field_holds_are_misfits(kind):
     assert codes(frame({"sex": column, "age": column})) == {"sex": [2, 2, 2], "age": [100, 100, 100]}
 
 
+READABLE = {
+    "Polars categorical": pl.Series(["7", "8", None], dtype=pl.Categorical),
+    "Polars enum": pl.Series(["7", "8", None], dtype=pl.Enum(["8", "7"])),
+    "Polars binary": pl.Series([b"7", b"8", b"\xff"]),
+    "Polars 128 bits": pl.Series([7, 8, None], dtype=pl.Int128),
+    "Polars half": pl.Series([7, 8, None], dtype=pl.Float16),
+    "Polars byte": pl.Series([7, 8, None], dtype=pl.UInt8),
+    "Arrow decimal of 256 bits": pa.array([7, 8, None]).cast(pa.decimal256(40, 3)),
+    "Arrow text view": pa.array(["7", "8", None], type=pa.string_view()),
+    "Arrow bool8 as number": pa.array([7, 8, None], type=pa.int8()),
+    "pandas sparse": pd.Series(pd.arrays.SparseArray([7.0, 8.0, np.nan])),
+    "pandas category of numbers": pd.Series(pd.Categorical([7, 8, None])),
+    "pandas small": pd.Series([7, 8, None], dtype="Int8"),
+    "pandas half": pd.Series([7, 8, np.nan], dtype="float16"),
+    "pandas long double": pd.Series([7, 8, np.nan], dtype="longdouble"),
+}
+
+
+@pytest.mark.parametrize("kind", READABLE)
+def test_rarer_types_are_read_by_their_values(kind):
+    column = READABLE[kind]
+    frame = {"pandas": pd.DataFrame, "pyarrow": pa.table, "polars": pl.DataFrame}[type(column).__module__.split(".")[0]]
+
+    assert codes(frame({"sex": column, "age": column}))["age"] == [7, 8, 100]
+
+
 # --------------------------------------------------------------------------------------------------------- files
 
 
@@ -194,6 +242,29 @@ def test_lists_folders_and_patterns_are_read_in_the_order_of_names(tmp_path):
     assert codes(tmp_path)["age"] == [1, 2, 3]
     assert codes(str(tmp_path / "part-*.parquet"))["age"] == [1, 2, 3]
     assert codes([tmp_path / "part-3.parquet", str(tmp_path / "part-[12].parquet")])["age"] == [3, 1, 2]
+
+
+def test_files_of_both_kinds_make_one_table(parquet, text):
+    assert parquet.parent == text.parent
+    assert codes(parquet.parent)["age"] == [7, 8, 100] * 2
+
+
+def test_a_file_whose_name_looks_like_a_pattern_is_a_file(tmp_path):
+    path = tmp_path / "rows[1].parquet"
+    pl.DataFrame(ROWS).write_parquet(path)
+
+    assert codes(path) == CODES
+
+
+def test_suffixes_may_be_in_capitals_and_text_may_be_zipped_or_tab_separated(tmp_path):
+    content = pl.DataFrame(ROWS).write_csv()
+    (tmp_path / "A.CSV").write_text(content)
+    (tmp_path / "b.csv.gz").write_bytes(gzip.compress(content.encode()))
+    (tmp_path / "c.tsv").write_text(content.replace(",", "\t"))
+    pl.DataFrame(ROWS).write_parquet(tmp_path / "d.PQ")
+
+    for path in tmp_path.iterdir():
+        assert codes(path) == CODES
 
 
 def test_a_missing_file_is_named(tmp_path):
@@ -270,6 +341,15 @@ def test_a_cell_longer_than_the_parsers_own_limit_is_a_misfit(tmp_path):
     path.write_text(f"sex,age\nf,7\nm,8\n{'x' * 300_000},{'9' * 300_000}\n")
 
     assert codes(path) == {"sex": [0, 1, 2], "age": [7, 8, 99]}
+
+
+def test_a_table_without_rows_has_no_chunks(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("sex,age\n")
+    empty = pl.DataFrame(ROWS).clear()
+
+    for table in (path, empty, empty.lazy(), empty.to_arrow(), pd.DataFrame({"sex": [], "age": []})):
+        assert code_table(table, SCHEMA).rows == 0
 
 
 def test_the_schemas_texts_for_missing_are_missing_in_every_kind_of_table(tmp_path):

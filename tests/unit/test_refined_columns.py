@@ -8,13 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helpers.bits import SeededBits
+from helpers.bits import SeededBits, ZeroNoiseBits
 from helpers.cases import spread
 from helpers.kept import Kept
 from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.room.curator import ReplayCurator
 from lapwing.kernel.room.room import Room
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.adaptive.ask_columns import (
+    BRANCH_SHARE,
     STAGES,
     ask_columns,
     first_questions,
@@ -120,6 +122,49 @@ def test_the_first_stage_is_public_and_tables_hold_the_cells_of_all() -> None:
             assert set(found[field.name].grouping.pieces()[0].tolist()) == set().union(*cuts)
 
 
+def test_levels_of_branches_cost_a_tenth_each_and_the_categories_the_rest() -> None:
+    _, _, answers = asked(table(100))
+
+    codes = [answer.question for answer in answers_of(answers, "code")]
+
+    assert [question.cost.amount for question in codes] == [BRANCH_SHARE, BRANCH_SHARE, 1 - 2 * BRANCH_SHARE]
+    assert [question.groupings[0].regular for question in codes] == [2, 8, 80]
+
+
+def test_questions_and_tables_follow_from_the_answers_alone() -> None:
+    tables, total, answers = asked(table(2000))
+
+    curator = ReplayCurator(Terms(relation="add-remove"), answers)
+    again, same = ask_columns(curator, SCHEMA, [Budget.pure(1)] * 5)
+
+    assert curator.is_exhausted
+    assert same == total
+    for one, two in zip(tables, again, strict=True):
+        assert one.grouping == two.grouping
+        assert one.counts.tolist() == two.counts.tolist()
+        assert one.sd == two.sd
+        assert (one.masses is None) == (two.masses is None)
+        assert one.masses is None or one.masses.tolist() == two.masses.tolist()
+
+
+def test_other_answers_of_the_first_stage_are_followed_by_other_questions() -> None:
+    (few, many) = (answers_of(asked(table(rows))[-1], "size")[-1].question for rows in (20, 5000))
+
+    assert few.groupings[0].regular < many.groupings[0].regular
+
+
+def test_cells_become_fine_where_rows_are_and_stay_coarse_elsewhere() -> None:
+    tables, _, _ = asked(table(5000), bits=ZeroNoiseBits())
+
+    starts, stops, _ = tables[0].grouping.pieces()
+    cell = int(np.searchsorted(starts, 123_456 + 1000, "right")) - 1
+    assert stops[cell] - starts[cell] < 10**6 / 48 / 20
+    assert tables[0].masses[cell] == pytest.approx(5000 / 7, rel=0.2)
+    regular = tables[0].grouping.regular
+    assert (stops - starts)[:regular].max() > 10**6 / 100
+    assert regular < 48 + 6 + 2 * 17 + 128 + 10
+
+
 # ------------------------------------------------------------------------------------------------- what answers say
 
 
@@ -141,6 +186,52 @@ def test_masses_are_the_rows_whatever_the_noise(rows, epsilon, public) -> None:
         column = resolved_column(found, field, max(1.0, total), (8, 4))
         assert column.base.probabilities.min() > 0
         assert column.has_misfit == field.required
+
+
+def test_reserved_codes_get_the_mean_of_both_stages() -> None:
+    data = table(4000)
+    tables, total, answers = asked(data, costs=[Budget.pure("0.1")] * 5)
+
+    stages = [answer.counts[answer.question.groupings[0].regular :] for answer in answers_of(answers, "amount")]
+
+    # What the whole lacks is shared out too: at most the noise of the totals, about 20 * 2**0.5 * 100**0.5 / 100 each.
+    special, missing = tables[0].masses[-2:]
+    assert [special, missing] == pytest.approx(np.mean(stages, axis=0).tolist(), abs=25)
+    assert total == pytest.approx(4000, abs=400)
+
+
+def test_without_noise_missing_and_special_values_are_counted_exactly() -> None:
+    data = table(4000)
+
+    tables, total, _ = asked(data, bits=ZeroNoiseBits(), costs=[Budget.pure(1000)] * 5)
+
+    exact = [(data["amount"] == "-9999").sum(), data["amount"].is_null().sum()]
+    assert tables[0].masses[-2:].tolist() == pytest.approx(exact)
+    assert total == pytest.approx(4000)
+
+
+def test_rows_of_misfits_are_shared_out_among_the_regular_cells() -> None:
+    data = table(4000)
+
+    tables, _, answers = asked(data, bits=ZeroNoiseBits(), costs=[Budget.pure(1000)] * 5)
+
+    misfits = int((data["owed"] == "?").sum())
+    assert {int(answer.counts[-1]) for answer in answers_of(answers, "owed")} == {misfits}
+    assert misfits > 300
+    assert tables[1].masses.size == tables[1].grouping.groups - 1
+    assert tables[1].masses.sum() == pytest.approx(4000)
+
+
+def test_categories_of_an_empty_branch_get_nothing_and_those_of_a_full_one_keep_their_shares() -> None:
+    tables, _, answers = asked(table(3000), costs=[Budget.pure("0.1")] * 5)
+
+    masses, found = tables[4].masses, table(3000)["code"]
+
+    # Noise of scale 12.5 on 80 codes: alone, empty codes would keep some 500 rows; of three branches they keep few.
+    assert masses.sum() == pytest.approx(3000, abs=300)
+    assert masses[:2].tolist() == pytest.approx([(found == "A00").sum(), (found == "A01").sum()], rel=0.15)
+    assert masses[10:40].sum() < 150
+    assert len(answers_of(answers, "code")) == 3
 
 
 def test_the_noise_that_is_stated_is_that_of_all_stages() -> None:

@@ -2,6 +2,7 @@
 
 import sys
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -45,6 +46,15 @@ def test_rows_come_back_in_the_kind_of_frame_that_came_in(data, kind):
     assert len(release.sample(7)) == 7
 
 
+def test_the_same_seed_gives_the_same_rows_and_no_seed_others(release):
+    unseeded = lw.synthesize(DATA, SCHEMA, epsilon=20)
+
+    assert release.sample(50).equals(release.sample(50))
+    assert release.sample(50, seed=1).equals(release.sample(50, seed=1))
+    assert not release.sample(50, seed=1).equals(release.sample(50, seed=2))
+    assert not unseeded.sample(50).equals(unseeded.sample(50))
+
+
 @pytest.mark.parametrize("n", [-1, 2.5, True, "3"])
 def test_a_number_of_rows_that_is_none_is_refused(release, n):
     with pytest.raises(lw.ParameterError, match="number of rows"):
@@ -63,6 +73,16 @@ def test_rows_meet_their_conditions(release):
     assert rows["kind"].unique().to_list() == ["b"]
     assert rows["size"].min() >= 1 - 1e-9
     assert rows["count"].null_count() == 40
+
+
+def test_a_query_adds_up_to_the_released_rows_and_keeps_a_column_called_count(release):
+    table = release.query(["count", "kind"])
+
+    assert table.columns == ["count", "kind", "count_", "share", "lower", "upper", "basis"]
+    assert table["count_"].sum() == pytest.approx(release.model.rows)
+    assert table["share"].sum() == pytest.approx(1)
+    assert "missing" in table["count"].to_list()
+    assert "misfit" not in table["kind"].to_list()
 
 
 @pytest.mark.parametrize("columns", [[], ["kind", "kind"], 5, [5]])
@@ -103,6 +123,36 @@ def test_an_interval_lies_around_its_noisy_count(release):
     assert (wider["upper"] - wider["lower"]).to_list() == [2, 2]
 
 
+def test_cells_that_no_answer_covers_have_no_interval(release):
+    table = release.query(["kind", "size"], groups=2)
+
+    assert table["lower"].null_count() == table["upper"].null_count() == table.height == 4
+    assert table["basis"].unique().to_list() == ["no noisy answer covers it"]
+
+
+def test_a_column_called_like_an_end_of_the_interval_keeps_its_name():
+    schema = {"fields": [{"name": name, "type": "boolean"} for name in ("lower", "basis")]}
+    data = pl.DataFrame({"lower": [True, False] * 20, "basis": [True] * 40})
+
+    table = lw.synthesize(data, schema, epsilon=9, mechanism="Independent").query(["lower", "basis"])
+
+    assert table.columns == ["lower", "basis", "count", "share", "lower_", "upper", "basis_"]
+
+
+def test_runs_end_where_a_column_was_counted():
+    schema = {"fields": [{"name": "x", "type": "integer", "constraints": {"minimum": 0, "maximum": 999}}]}
+    data = pl.DataFrame({"x": range(1000)})
+    release = lw.synthesize(data, schema, epsilon=9, mechanism=lw.Independent(groups=37))
+
+    tenths, measured = release.query("x", groups=10), release.query("x", groups="measured")
+
+    assert tenths.height == 10 + 1
+    assert measured.height == release.noisy[0].counts.size
+    for table in (tenths, measured):
+        assert table["lower"].null_count() == 0
+        assert table["count"].sum() == pytest.approx(release.model.rows)
+
+
 def test_columns_that_were_never_counted_together_have_no_measured_groups(release):
     with pytest.raises(lw.ParameterError) as refused:
         release.query(["kind", "size"], groups="measured")
@@ -118,6 +168,27 @@ def test_a_public_number_of_rows_bounds_the_intervals():
 
     assert table["lower"].min() >= 0
     assert table["upper"].max() <= 30
+
+
+def test_answers_show_every_noisy_count_with_its_noise(release):
+    answers = release.answers
+
+    cells = sum(answer.whole.size for answer in release.noisy)
+    assert answers.height == cells
+    assert answers["noisy_count"].sum() == sum(int(answer.whole.sum()) for answer in release.noisy)
+    assert answers["noise"].unique().to_list() == ["laplace 3/20"]
+    assert (answers["noise_sd"] == release.noisy[0].noise.sd).all()
+
+
+def test_a_saved_release_is_the_same_release(release, tmp_path):
+    release.save(tmp_path / "r.lapwing")
+
+    again = lw.load(tmp_path / "r.lapwing")
+
+    assert again.certificate == release.certificate
+    assert again.sample(20, seed=2).equals(release.sample(20, seed=2))
+    assert again.answers.equals(release.answers)
+    assert np.array_equal(again.model.weights, release.model.weights)
 
 
 @pytest.mark.parametrize(
@@ -146,6 +217,13 @@ def test_a_saved_release_holds_no_value_of_the_table(tmp_path):
         assert all(b"canary" not in file.read(name) for name in file.namelist())
 
 
+def test_the_requested_pair_comes_first_in_the_certificate_of_an_unusual_delta():
+    certificate = lw.synthesize(DATA, SCHEMA, epsilon=1, delta=1e-5, mechanism="Independent").certificate
+
+    assert [float(delta) for delta, _ in certificate.epsilons] == [1e-5, 1e-6, 1e-9, 1e-12]
+    assert "Cost: epsilon 1 at delta 1e-05 (rho 0.0306) for 3 noisy tables" in certificate.text()
+
+
 @pytest.mark.parametrize(
     ("budget", "says"),
     [
@@ -165,6 +243,13 @@ def test_a_weak_promise_is_warned_of(budget, says):
     warnings = lw.synthesize(DATA, SCHEMA, **budget).certificate.warnings
 
     assert [each.code for each in warnings if {"epsilon", "delta"} & {*each.fields}] == says
+
+
+def test_the_number_of_rows_is_kept_under_replace_one():
+    release = lw.synthesize(DATA, SCHEMA, epsilon=1, mechanism="Independent", neighbours="replace-one", misfits=1)
+
+    assert release.model.rows == release.certificate.public_rows == 90
+    assert release.noisy[0].noise.parameter == 6
 
 
 def test_the_root_package_names_what_it_exports():

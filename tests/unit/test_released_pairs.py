@@ -1,5 +1,7 @@
 """How columns of a released model depend on each other, as the public report shows it."""
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
@@ -44,3 +46,21 @@ def test_relations_that_nobody_counted_are_not_made_up():
     assert (found.strengths == np.eye(3)).all()
     assert counted_pairs(release.certificate, "abc") == set()
     assert "0 of 3 pairs were counted together" in " ".join(texts(pairs_section(found, release.certificate, 3)))
+
+
+def test_no_rows_or_one_column_have_no_pairs():
+    release = related("independent")
+
+    assert released_pairs(replace(release.model, rows=1), release.schema) is None
+    assert released_pairs(release.model, replace(release.schema, fields=release.schema.fields[:1])) is None
+
+
+def test_a_column_of_which_no_value_is_expected_has_a_report():
+    fields = [{"name": name, "type": "integer", "constraints": {"minimum": 0, "maximum": 3}} for name in "ab"]
+    data = pl.DataFrame({"a": [0, 1] * 500, "b": [None] * 1000}, schema={"a": pl.Int64, "b": pl.Int64})
+    release = lw.synthesize(data, {"fields": fields}, epsilon=1000, mechanism="Independent", seed=1)
+
+    assert release.sample()["b"].null_count() == release.model.rows
+    found = released_pairs(release.model, release.schema)
+    assert found is not None
+    assert found.columns == ("a", "b")

@@ -37,6 +37,16 @@ def replicates(release):
     return release.replicates(6, seed=2)
 
 
+def test_each_replicate_has_the_rows_and_types_of_the_release(release, replicates):
+    frames = list(replicates.frames())
+
+    assert len(replicates) == len(frames) == 6
+    assert {frame.height for frame in frames} == {release.model.rows}
+    assert {tuple(frame.schema.items()) for frame in frames} == {tuple(release.sample(1).schema.items())}
+    assert repr(replicates) == f"Replicates(6 of {release.model.rows} rows)"
+    assert {frame.height for frame in release.replicates(4, rows=7).frames()} == {7}
+
+
 def test_replicates_show_the_sampling_error_that_rows_of_one_release_do_not(release, replicates):
     boys = replicates.proportion("sex == 'm'")
     released = [release.sample(seed=seed)["sex"].eq("m").mean() for seed in range(6)]
@@ -44,6 +54,28 @@ def test_replicates_show_the_sampling_error_that_rows_of_one_release_do_not(rele
     # At this epsilon noise is small beside sampling: sqrt(.75 * .25 / 400) = .0217, known to 30 % from 6 replicates.
     assert 0.006 < boys.standard_error < 0.06
     assert max(released) - min(released) < 0.005
+
+
+def test_noise_is_simulated_too():
+    release = lw.synthesize(DATA, SCHEMA, epsilon=0.1, mechanism="Independent")
+
+    tall = release.replicates(40, rows=400).proportion("tall")
+
+    # Sampling alone: sqrt(.25 / 400) = .025. Laplace noise of scale 40 on two counts of some 200 rows: about .1.
+    assert tall.standard_error > 0.035
+
+
+def test_estimates_are_about_those_of_the_table(replicates):
+    mean, share = replicates.mean("age"), replicates.proportion("tall and sex == 'm'")
+    lines = replicates.regression("pay", ["tall", "age"])
+
+    assert mean.estimate == pytest.approx(3, abs=0.4)
+    assert share.estimate == pytest.approx(0.375, abs=0.1)  # as if the columns were independent, as this model says
+    assert list(lines) == ["intercept", "tall", "age"]
+    assert lines["age"].estimate == pytest.approx(0, abs=0.1)
+    assert mean.lower < mean.estimate < mean.upper
+    assert mean.confidence == 0.95
+    assert replicates.mean("age", confidence=0.5).upper < mean.upper
 
 
 def test_a_function_is_given_frames_of_the_release_and_may_return_several_numbers():
@@ -61,6 +93,31 @@ def test_a_function_is_given_frames_of_the_release_and_may_return_several_number
     assert list(found) == ["low", "high"]
     assert found["low"].estimate < found["high"].estimate
     assert replicates.estimate(lambda frame: frame["pay"].mean()) == replicates.mean("pay")
+
+
+@pytest.mark.parametrize("mechanism", [lw.PMM(depth=4), lw.Grid(width=0.5, threshold=3), lw.KDTree()])
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
+def test_other_mechanisms_and_relations_are_replicated(mechanism, neighbours):
+    data = DATA.select("pay", "tall")
+    schema = {"fields": [field for field in SCHEMA["fields"] if field["name"] in data.columns]}
+    release = lw.synthesize(data, schema, rho=0.5, mechanism=mechanism, neighbours=neighbours)
+
+    replicates = release.replicates(4, rows=100)
+
+    assert 0 <= replicates.mean("pay").estimate <= 1
+
+
+def test_each_simulated_row_is_its_own_unit():
+    schema = {
+        "fields": [{"name": "person", "type": "string", "role": "identifier"}, {"name": "tall", "type": "boolean"}],
+        "privacyUnit": {"field": "person", "maxRows": 2},
+    }
+    data = pl.DataFrame({"person": [f"p{row // 3}" for row in range(300)], "tall": [True, False, False] * 100})
+    release = lw.synthesize(data, schema, epsilon=100, mechanism="Independent")
+
+    # Two of three rows of each person are used; were units lost, replicates would keep two rows in all.
+    assert release.model.rows == pytest.approx(200, abs=5)
+    assert release.replicates(4).mean("tall").standard_error < 0.2
 
 
 @pytest.mark.parametrize(

@@ -51,8 +51,46 @@ def test_a_chart_is_plain_json_that_vega_lite_knows_and_the_same_each_time(name)
     assert LONG not in json.dumps({key: value for key, value in chart.spec.items() if key != "data"})
 
 
+def test_a_series_has_the_same_colour_in_all_charts():
+    def colours(chart):
+        found = chart.spec["layer"][0]["encoding"]["color"]["scale"]
+        return dict(zip(found["domain"], found["range"], strict=True))
+
+    both = colours(bars(["a"], {"real": [1], "synthetic": [1]}, **WORDS))
+    swapped = colours(histogram(["a"], ["a"], {"synthetic": [1], "real": [1]}, **WORDS))
+
+    assert both == swapped
+    assert both["real"] != both["synthetic"]
+
+
+def test_figures_hold_what_is_drawn_and_a_dash_where_there_is_nothing():
+    chart = bars(
+        ["a", "b"], {"real": [0.25, None]}, is_share=True, intervals={"real": ([0.2, None], [0.3, None])}, **WORDS
+    )
+
+    assert chart.figures.heading == ("", "real", "lower", "upper")
+    assert chart.figures.lines == (("a", "25.00 %", "20.00 %", "30.00 %"), ("b", "-", "-", "-"))
+
+
+def test_the_figures_of_a_large_matrix_are_its_largest():
+    matrix = np.arange(-400.0, 500.0).reshape(30, 30)
+
+    lines = heat_map(matrix, [f"r{i}" for i in range(30)], [f"c{i}" for i in range(30)], **WORDS).figures.lines
+
+    assert len(lines) == 50
+    assert lines[0] == ("r29", "c29", "499")
+
+
 def test_altair_that_is_missing_is_one_sentence(monkeypatch):
     monkeypatch.setitem(sys.modules, "altair", None)
 
     with pytest.raises(LapwingError, match=r'(?m)^a report needs altair; run .*pip install .*\[evaluate\]"$'):
         bars(["a"], {"real": [1]}, **WORDS)
+
+
+def test_labels_that_javascript_finds_in_every_object_are_told_apart_from_its_members() -> None:
+    names = ["constructor", "__proto__", "toString", "sex"]
+
+    found = heat_map(np.eye(4), names, names, title="t", meaning="m", unit="u").spec
+
+    assert found["encoding"]["x"]["scale"]["domain"] == [*(f"{name}\u200b" for name in names[:3]), "sex"]

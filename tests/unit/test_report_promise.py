@@ -2,6 +2,7 @@
 
 import math
 import re
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from scipy.stats import norm
 
 import lapwing as lw
+from helpers.saved import small_saved
 from lapwing.extras.evaluate.report.promise import promise_section
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.budget.conversions import epsilon_for
@@ -45,6 +47,12 @@ def test_the_bounds_are_those_of_the_worst_pair_of_laws(epsilon, delta):
     assert [most_found(total, alarm, lists) for alarm in ALARMS] == pytest.approx(best, abs=ROUNDING)
 
 
+def test_nothing_is_ruled_out_by_a_huge_budget_and_all_by_an_empty_one():
+    assert most_right(Budget.pure(10**6)) == most_right(Budget.zcdp(10**6)) == 1.0
+    assert most_right(Budget("pure", Fraction(0))) == most_right(Budget("zcdp", Fraction(0))) == 0.5
+    assert most_right(Budget("zcdp", Fraction(0)), Fraction(1, 10)) == 0.55
+
+
 @pytest.mark.parametrize("rho", ["1e-6", "0.0001", "0.015", "0.5", "8"])
 def test_the_bounds_for_rho_lie_between_gaussian_noise_and_every_epsilon_at_some_delta(rho):
     total, amount = Budget.zcdp(rho), Fraction(rho)
@@ -73,3 +81,19 @@ def test_certificate_and_report_state_one_number_for_one_attack(asked):
     assert all(of_certificate[alarm] == found for alarm, found in accusing.lines)
     assert guessing.lines[0][1] == up(most_right(certificate.total))
     assert [row[1] for row in guessing.lines] == sorted((row[1] for row in guessing.lines), key=lambda x: float(x[:-2]))
+
+
+def test_lists_of_texts_count_in_the_report_and_say_nothing_of_several_units():
+    certificate = replace(small_saved().certificate, delta=Fraction(1, 100), epsilons=())
+
+    accusing, guessing = [each for each in promise_section(certificate).folded if isinstance(each, Table)]
+
+    assert accusing.lines[0][1] == up(most_found(certificate.total, 0.001, Fraction(1, 100)))
+    assert {row[2] for row in guessing.lines} == {"-"}
+
+
+def test_percentages_are_rounded_up():
+    for share in np.random.default_rng(0).random(200):
+        text = up(share)
+        assert float(text.removesuffix(" %")) >= 100 * share
+        assert float(text.removesuffix(" %")) - 100 * share < 0.1 + ROUNDING

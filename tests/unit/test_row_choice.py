@@ -34,6 +34,16 @@ def test_swaps_take_most_of_the_misfit_away(seed: int):
     assert found.sum() == start.sum()
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_candidates_that_are_not_free_stay_as_they_are(seed: int):
+    tables, start, free = _tables(seed)
+
+    found = descended(tables, start, free, np.random.default_rng(seed))
+
+    assert np.array_equal(found[~free], start[~free])
+    assert not np.array_equal(found[free], start[free])
+
+
 def test_counts_are_those_of_a_loop_over_rows():
     tables, start, _ = _tables(3)
 
@@ -61,3 +71,21 @@ def test_the_start_is_not_modified_and_the_generator_decides():
     assert np.array_equal(start, before)
     assert np.array_equal(one, same)
     assert not np.array_equal(one, other)
+
+
+@pytest.mark.parametrize("which", ["nothing free", "all chosen", "none chosen"])
+def test_without_anybody_to_swap_the_start_is_returned(which: str):
+    tables, start, free = _tables(2)
+    start = {"nothing free": start, "all chosen": np.ones_like(start), "none chosen": np.zeros_like(start)}[which]
+    free = np.zeros_like(free) if which == "nothing free" else free
+
+    assert np.array_equal(descended(tables, start, free, np.random.default_rng(0)), start)
+
+
+def test_a_start_that_fits_is_not_made_worse():
+    tables, start, free = _tables(4)
+    fitting = PairTables(cells=tables.cells, sizes=tables.sizes, pairs=tables.pairs, targets=tables.counts(start))
+
+    found = descended(fitting, start, free, np.random.default_rng(0))
+
+    assert _misfit(fitting, found) == 0

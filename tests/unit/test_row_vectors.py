@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from lapwing.errors import ParameterError
-from lapwing.mechanisms.shared.vectors.row_vectors import checked_projection, projector, row_coordinates
+from lapwing.mechanisms.shared.vectors.row_vectors import checked_projection, is_binary, projector, row_coordinates
 from lapwing.schema.schemas import Schema
 
 REQUIRED = {"required": True}
@@ -47,12 +47,32 @@ def test_a_column_is_one_coordinate_or_one_for_each_of_its_groups(field, numbers
     assert (found.kinds, found.widths) == ((kind,), (width,))
 
 
+def test_wide_columns_have_about_as_many_intervals_as_are_asked_for():
+    for intervals in (2, 8, 16, 256):
+        for field in (AGE, REAL):
+            (grouping,) = coordinates(field, intervals=intervals).groupings
+            assert intervals / 2 <= grouping.regular <= 2 * intervals + 8
+
+
 @pytest.mark.parametrize(("intervals", "regular"), [(2, 8), (16, 64), (49, 196), (50, 200)])
 def test_many_categories_are_put_together_in_runs(intervals, regular):
     (grouping,) = coordinates(CODES, intervals=intervals).groupings
 
     assert grouping.regular <= regular
     assert (grouping.regular == 200) is (regular == 200)
+
+
+def test_only_lines_of_more_than_two_values_need_fine_units():
+    assert coordinates(FLAG, KIND, AGE).bits == 0
+    assert coordinates(FLAG, MAYBE, numbers="means").bits == 0
+    assert coordinates(FLAG, FEW, numbers="means").bits == 12
+    assert coordinates(FEW, convex_set="ball").bits == coordinates(FLAG, convex_set="simplex").bits == 12
+
+
+def test_the_square_of_a_line_is_known_where_it_has_two_places():
+    assert is_binary(coordinates(FLAG, KIND, AGE))
+    assert not is_binary(coordinates(FLAG, FEW, numbers="means"))
+    assert not is_binary(coordinates(FLAG, convex_set="simplex"))
 
 
 @pytest.mark.parametrize("convex_set", ["ball", "simplex"])
@@ -80,6 +100,25 @@ def test_two_values_are_in_no_ball_beside_other_columns(field):
 
 
 # -------------------------------------------------------------------------------------------------------- convex sets
+
+
+def test_means_in_a_box_are_intervals_and_shares():
+    found = projector(coordinates(FLAG, KIND, AGE, numbers="means"))(np.array([[-3.0, 2, 1, 0, 0, 5, -5, 0.5, 2]]))
+
+    assert found.tolist() == [[-1.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.5, 1.0]]
+
+
+def test_means_of_lines_from_zero_stay_above_it():
+    assert projector(coordinates(FLAG, REAL, numbers="means", coding="unit"))(np.array([[-3.0, 0.5]])).tolist() == [
+        [0.0, 0.5]
+    ]
+
+
+def test_means_in_a_ball_and_in_a_simplex_go_to_the_nearest_point():
+    outside = np.array([[3.0, 4.0]])
+
+    assert projector(coordinates(FEW, REAL, convex_set="ball"))(outside) == pytest.approx(np.array([[0.6, 0.8]]))
+    assert projector(coordinates(FEW, REAL, convex_set="simplex"))(outside).tolist() == [[0.0, 1.0]]
 
 
 def box(points):

@@ -11,6 +11,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+import lapwing as lw
 from helpers.command import lapwing
 from helpers.small_people import synthesize, write_people
 from lapwing.errors import DataError, ParameterError
@@ -24,6 +25,10 @@ ROWS = 600_000
 
 def names(folder):
     return sorted(path.name for path in folder.iterdir())
+
+
+def read(folder):
+    return pl.concat([pl.read_parquet(file) for file in sorted(Path(folder).iterdir())])
 
 
 @pytest.fixture
@@ -143,6 +148,83 @@ def test_the_first_failure_ends_all_files_soon(tmp_path):
     for thread in set(threading.enumerate()) - before:
         thread.join(10)
         assert not thread.is_alive()
+
+
+def test_a_folder_holds_the_rows_of_the_file_of_the_same_seed(model):
+    release = lw.load(model)
+
+    release.write("rows.parquet", ROWS, seed=3)
+    release.write("parts/", ROWS, seed=3, rows_per_file=2**18)
+
+    assert names(Path("parts")) == [f"part-0000{number}.parquet" for number in range(3)]
+    assert read("parts").equals(pl.read_parquet("rows.parquet"))
+    assert read("parts").equals(release.sample(ROWS, seed=3))
+
+
+def test_sample_writes_a_folder_where_a_slash_asks_for_it_and_replaces_it_without(model):
+    first = lapwing("sample", model, "--rows", "50", "--seed", "4", "-o", "parts/")
+    again = lapwing("sample", model, "--rows", "20", "--seed", "4", "-o", "parts")
+
+    assert (first.status, again.status) == (0, 0), first.err + again.err
+    assert names(Path("parts")) == ["part-00000.parquet"]
+    assert read("parts").equals(lw.load(model).sample(20, seed=4))
+
+
+def test_rows_under_a_condition_and_for_condition_rows_go_to_folders(model):
+    release = lw.load(model)
+    wanted = pl.DataFrame({"age": [30, 40, 50]})
+
+    release.write("one/", 40, where={"sex": "f"})
+    release.write("each/", where=wanted)
+
+    assert set(read("one")["sex"]) == {"f"}
+    assert read("each").select("age").equals(wanted)
+
+
+def test_synthesize_and_resume_write_a_folder_with_its_certificate_beside_it(place):
+    made = synthesize("--transcript", "t.jsonl", "--seed", "3", out="parts/")
+    again = lapwing("resume", "t.jsonl", "data.parquet", "-o", "again/")
+
+    assert (made.status, again.status) == (0, 0), made.err + again.err
+    assert (place / "parts.certificate.json").exists()
+    assert (place / "again.certificate.json").exists()
+    assert read("again").equals(read("parts"))
+    assert "rows: parts/" in made.err
+
+
+def test_a_release_whose_folder_could_not_be_written_names_the_folder_in_its_way_out(place, monkeypatch):
+    made = synthesize("--transcript", "t.jsonl", "--rows", "1000", "--seed", "3", out="parts/")
+    assert made.status == 0
+    fsync = os.fsync
+
+    def full(handle):
+        if os.readlink(f"/proc/self/fd/{handle}").endswith("part-00000.parquet"):
+            raise OSError(28, "No space left on device")
+        fsync(handle)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(outputs.os, "fsync", full)
+        said = lapwing("resume", "t.jsonl", "data.parquet", "-o", "again/")
+
+    assert said.status == 1
+    assert "cannot be written (No space left on device)" in said.err
+    assert "`lapwing resume t.jsonl data.parquet -o again/` finishes free of charge" in said.err
+    assert not (place / "again").exists()
+
+
+def test_a_croissant_file_about_a_folder_is_refused_before_anything_is_spent(place):
+    said = synthesize("--croissant", "c.json", out="parts/")
+
+    assert "a Croissant file names one file of rows, and parts is a folder" in said.error
+    assert names(place) == ["data.parquet", "s.json"]
+
+
+@pytest.mark.parametrize("rows", [0, 2**18 - 1, True, 1e6, "all"])
+def test_a_number_of_rows_per_file_that_is_none_is_refused(model, rows):
+    with pytest.raises(ParameterError, match="rows_per_file must be a whole number of at least 262144"):
+        lw.load(model).write("parts/", 10, rows_per_file=rows)
+
+    assert not Path("parts").exists()
 
 
 LIMITED = """

@@ -10,6 +10,8 @@ from helpers.ruled_schemas import FIELDS, bounded, schema_of
 from lapwing.errors import SchemaError
 from lapwing.rows.out.decode import decode, decoded_column
 from lapwing.schema.fields import Field
+from lapwing.schema.rules.codes import OrderPair, components
+from lapwing.schema.rules.search import completed
 from lapwing.schema.schemas import Schema
 from lapwing.schema.values import shown
 
@@ -25,9 +27,46 @@ def test_missing_and_special_values_keep_every_comparison() -> None:
     assert broken(rule, age=[9, 9, 121, 122, 9], pay=[90, 80, 0, 0, 91]) == [False, True, False, False, False]
 
 
+def test_misfits_keep_every_rule() -> None:
+    misfit = Field(name="flag", type="boolean", required=True).domain.last
+
+    assert broken({"never": {"flag": [True, False], "sex": "f"}}, flag=[0, misfit], sex=[0, 0]) == [True, False]
+    assert broken({"allowed": ["flag"], "rows": [[True]]}, flag=[0, 1, misfit]) == [True, False, False]
+    assert broken({"when": {"sex": "f"}, "then": {"flag": True}}, flag=[0, misfit], sex=[0, 0]) == [True, False]
+    dependency = {"determines": ["sex"], "column": "flag"}
+    assert broken(dependency, sex=[0, 0, 0], flag=[1, 1, misfit]) == [False, False, False]
+
+
+def test_missing_is_a_value_like_any_other_to_a_dependency() -> None:
+    assert broken({"determines": ["sex"], "column": "flag"}, sex=[2, 2, 2], flag=[1, 1, 0]) == [False, False, True]
+
+
+def test_what_a_map_does_not_list_is_free() -> None:
+    rule = {"determines": ["sex"], "column": "flag", "values": [["f", True]]}
+
+    assert broken(rule, sex=[0, 0, 1, 1, 2], flag=[0, 1, 0, 1, 0]) == [True, False, False, False, False]
+
+
 def test_months_and_weeks_are_compared_where_they_begin() -> None:
     # The first month begins at the minimum, 20 January; the second week on 8 January, the fourth on 22 January.
     assert broken({"order": ["week", "month"]}, week=[2, 3, 3], month=[0, 0, 1]) == [False, True, False]
+
+
+def test_a_date_is_its_midnight_to_a_moment() -> None:
+    assert broken({"order": ["day", "hour"]}, day=[1, 1, 1], hour=[23, 24, 25]) == [True, False, False]
+    strict = {"order": ["hour", "day"], "strict": True}
+    assert broken(strict, day=[1, 1], hour=[23, 24]) == [False, True]
+
+
+def test_decimals_are_compared_as_rows_show_them() -> None:
+    fields = [
+        {"name": "x", "type": "number", "constraints": {"minimum": 0, "maximum": 1}, "resolution": 0.1},
+        {"name": "y", "type": "number", "constraints": {"minimum": 0, "maximum": 1}, "resolution": 0.05},
+    ]
+    rule = Schema.from_dict({"fields": fields, "rules": [{"order": ["x", "y"]}]}).coded_rules[0]
+
+    assert not rule.broken({"x": np.arange(11), "y": 2 * np.arange(11)}).any()
+    assert rule.broken({"x": np.arange(1, 11), "y": 2 * np.arange(1, 11) - 1}).all()
 
 
 CELLS = {
@@ -64,6 +103,16 @@ def test_cells_of_numbers_are_in_order_only_where_all_their_numbers_are(low: str
 
     assert ((lower < upper) if strict else (lower <= upper)).all()
     assert 1_000 < is_kept.sum() < rows
+
+
+def test_equal_bounds_of_numbers_keep_an_order_that_is_not_strict() -> None:
+    fields = [
+        {"name": "x", "type": "number", "constraints": {"minimum": 0, "maximum": 1}},
+        {"name": "y", "type": "number", "constraints": {"minimum": 1, "maximum": 2}},
+    ]
+    rule = Schema.from_dict({"fields": fields, "rules": [{"order": ["y", "x"]}]}).coded_rules[0]
+
+    assert rule.broken({"x": np.array([2**32 - 1, 2**32 - 2]), "y": np.array([0, 0])}).tolist() == [False, True]
 
 
 def test_a_range_of_cells_is_wide_where_it_forbids_and_narrow_where_it_demands() -> None:
@@ -103,6 +152,21 @@ def test_the_numbers_of_codes_are_those_that_rows_show(field: Field) -> None:
 LARGE = 2**53 - 2
 
 
+def test_orders_of_the_largest_domains_are_exact() -> None:
+    fields = [bounded("a", 0, LARGE), bounded("b", -LARGE // 2, LARGE // 2)]
+    rule = Schema.from_dict({"fields": fields, "rules": [{"order": ["a", "b"], "strict": True}]}).coded_rules[0]
+    half = LARGE // 2
+
+    assert isinstance(rule, OrderPair)
+    codes = {"a": np.array([half - 1, half]), "b": np.array([LARGE, LARGE])}
+    assert rule.broken(codes).tolist() == [False, True]
+    boxes = {
+        "a": (np.array([half - 1, half]), np.array([LARGE, LARGE])),
+        "b": (np.array([0, 0]), np.array([LARGE + 1, LARGE + 1])),
+    }
+    assert rule.possible(boxes).tolist() == [True, False]
+
+
 def test_sums_that_could_overflow_are_refused() -> None:
     fields = [bounded("a", 0, LARGE), bounded("b", 0, LARGE)]
 
@@ -118,11 +182,43 @@ def test_whole_numbers_beyond_floats_are_not_compared_with_decimals() -> None:
         Schema.from_dict({"fields": fields, "rules": [{"order": ["a", "b"]}]})
 
 
+def test_rows_of_the_largest_domains_are_completed() -> None:
+    fields = [bounded("a", 0, LARGE), bounded("b", 0, LARGE), bounded("c", 0, LARGE)]
+    rules = [{"order": ["a", "b"], "strict": True}, {"sum": {"a": 3, "b": 1}, "equals": "c"}]
+    schema = Schema.from_dict({"fields": fields, "rules": rules})
+
+    row = completed(schema, {"a": np.array([[10**15, 10**15 + 10]])}, ("a", "b", "c"))
+
+    assert row is not None
+    assert row["a"] in range(10**15, 10**15 + 10)
+    assert row["a"] < row["b"]
+    assert row["c"] == 3 * row["a"] + row["b"]
+
+
 def test_too_many_combinations_are_refused() -> None:
     fields = [{"name": f"x{place}", "type": "boolean"} for place in range(20)]
 
     with pytest.raises(SchemaError, match="combinations apart, more than"):
         Schema.from_dict({"fields": fields, "rules": [{"never": {f"x{place}": True for place in range(20)}}]})
+
+
+def test_causes_come_before_effects() -> None:
+    schema = schema_of(
+        {"when": {"sex": "f"}, "then": {"age": 3, "flag": True}},
+        {"determines": ["flag"], "column": "age"},
+        {"order": ["day", "hour"]},
+    )
+
+    assert components(schema.coded_rules) == (("sex", "flag", "age"), ("day", "hour"))
+
+
+def test_codes_that_a_condition_treats_alike_are_one_group_where_they_have_no_order() -> None:
+    names = [f"c{place:03}" for place in range(300)]
+    fields = [*FIELDS, {"name": "code", "type": "string", "categories": names}]
+    rules = [{"never": {"code": names[::2], "sex": "f"}}, {"never": {"code": names[:10], "age": 1}}]
+    schema = Schema.from_dict({"fields": fields, "rules": rules})
+
+    assert [rule.groupings[0].regular for rule in schema.coded_rules] == [2, 2]
 
 
 CONTRADICTIONS = {
@@ -183,6 +279,14 @@ def test_few_rules_that_contradict_each_other_are_named(case: str) -> None:
     assert str(error.value).startswith(sentence)
 
 
+def test_columns_that_may_be_missing_make_an_order_in_a_circle_possible() -> None:
+    schema = schema_of({"order": ["day", "week"], "strict": True}, {"order": ["week", "day"], "strict": True})
+    row = completed(schema, {}, ("day", "week"))
+
+    assert row is not None
+    assert row["day"] == schema.field("day").domain.last or row["week"] == schema.field("week").domain.last
+
+
 def test_rules_that_a_search_cannot_decide_are_refused_when_the_schema_is_read() -> None:
     # A sum that is odd and a difference that is even: neither rule sees that by itself.
     fields = [
@@ -198,6 +302,24 @@ def test_rules_that_a_search_cannot_decide_are_refused_when_the_schema_is_read()
 
     with pytest.raises(SchemaError, match=r"^rules 2, 3: no row was found that keeps them all, nor that there is none"):
         Schema.from_dict({"fields": fields, "rules": rules})
+
+
+def test_a_row_is_found_again_whatever_the_order_in_which_columns_are_asked_for() -> None:
+    fields = [bounded(name, 0, 10**6) for name in "abc"]
+    rules = [{"sum": ["a", "b"], "equals": "c"}, {"never": {"c": {"maximum": 17}}}]
+    schema = Schema.from_dict({"fields": fields, "rules": rules})
+
+    found = [completed(schema, {}, tuple(names)) for names in ("abc", "bac", "cba")]
+
+    assert found[0] is not None
+    assert found[0] == found[1] == found[2]
+
+
+def test_steps_that_never_meet_a_sum_are_a_contradiction() -> None:
+    fields = [bounded("a", 0, 10**9), bounded("b", 0, 10**9), bounded("c", 1, 10**9 + 1, resolution=2)]
+
+    with pytest.raises(SchemaError, match=r"rule 1 .* no row of the declared values keeps it"):
+        Schema.from_dict({"fields": fields, "rules": [{"sum": {"a": 4, "b": 2}, "equals": "c"}]})
 
 
 def nests(holes: int) -> dict:

@@ -6,8 +6,8 @@ import pytest
 from helpers.ruled_tables import TANGLED
 from lapwing.model.laws import Laws, laws_from_probabilities
 from lapwing.model.model import Bernoulli, Indexed, ReleasedModel, Spans, narrow
-from lapwing.model.sampling.fixed import fixed_map, pinned, points
-from lapwing.model.sampling.keeping import rule_components
+from lapwing.model.sampling.fixed import KnownTuples, fixed_map, pinned, points
+from lapwing.model.sampling.keeping import kept_components, rule_components, taken_back
 from lapwing.model.sampling.marginals import marginal
 from lapwing.model.sampling.repair import Pool, repaired
 from lapwing.model.sampling.ruled import moved_in_cells, ruled
@@ -94,6 +94,19 @@ def test_a_sum_is_added_up_and_its_terms_stay():
         assert shares(found, schema, name) == pytest.approx(shares(model, schema, name), abs=1e-9)
 
 
+def test_a_model_that_keeps_the_rules_is_left_alone():
+    schema = Schema.from_dict({"fields": FLAGS, "rules": [{"never": {"child": True, "work": True}}]})
+    model = independent(schema, {"child": [0.75, 0.25], "work": [0.5, 0.5], "other": [0.9, 0.1]})
+    first = ruled(model, schema, np.random.default_rng(1)).model
+
+    again = ruled(first, schema, np.random.default_rng(9))
+
+    assert again.moved == 0
+    assert again.by_rule == (0.0,)
+    assert again.model.atoms == first.atoms
+    assert (again.model.laws["work"].starts == first.laws["work"].starts).all()
+
+
 def test_a_model_of_broken_rows_only_takes_a_row_that_keeps_the_rules():
     rules = [{"sum": ["a", "b"], "equals": "c"}, {"never": {"a": {"minimum": 1}}}, {"never": {"b": {"maximum": 8}}}]
     schema = Schema.from_dict({"fields": DIGITS, "rules": rules})
@@ -109,6 +122,14 @@ def test_a_model_of_broken_rows_only_takes_a_row_that_keeps_the_rules():
     assert found.moved == 1
 
 
+def test_more_than_half_of_a_determinant_settles_its_value():
+    codes = {"town": np.array([0, 0, 0, 1, 1, 2]), "county": np.array([4, 4, 7, 7, 7, 4])}
+
+    found = fixed_map(("town",), "county", codes, np.ones(6), one_to_one=False)
+
+    assert found.value({"town": np.array([0, 1, 2, 3])}).tolist() == [4, 7, 4, -1]
+
+
 def test_determinants_about_which_a_model_says_nothing_share_the_values_out():
     town, county = np.meshgrid(np.arange(8), np.arange(4))
     codes = {"town": town.reshape(-1), "county": county.reshape(-1)}
@@ -119,12 +140,35 @@ def test_determinants_about_which_a_model_says_nothing_share_the_values_out():
     assert np.bincount(found.values).tolist() == [2, 2, 2, 2]
 
 
+def test_a_determinant_of_many_rare_numbers_takes_their_median():
+    # Two towns, each with a hundred fine values, most of them near 200 and near 900.
+    value = np.concatenate([np.arange(150, 240), np.arange(980, 990), np.arange(5, 15), np.arange(850, 940)])
+    codes = {"town": np.repeat([0, 1], 100), "density": value}
+
+    found = fixed_map(("town",), "density", codes, np.ones(200), one_to_one=False, is_ordered=True)
+
+    assert found.values.tolist() == [199, 889]
+
+
 def test_columns_that_determine_each_other_are_matched_one_to_one():
     codes = {"name": np.array([0, 0, 1, 1, 2]), "number": np.array([0, 1, 0, 1, 0])}
 
     found = fixed_map(("name",), "number", codes, np.array([5.0, 1, 4, 2, 1]), one_to_one=True)
 
     assert found.values[:2].tolist() == [0, 1]
+
+
+def test_tuples_are_known_exactly():
+    rng = np.random.default_rng(5)
+    seen, asked = rng.integers(0, 6, (4, 200)), rng.integers(0, 7, (4, 2000))
+
+    numbers = KnownTuples.of(list(seen)).find(list(asked))
+
+    known = set(map(tuple, seen.T.tolist()))
+    assert [each >= 0 for each in numbers.tolist()] == [tuple(row) in known for row in asked.T.tolist()]
+    assert len(
+        {(number, tuple(row)) for number, row in zip(numbers, asked.T.tolist(), strict=True) if number >= 0}
+    ) == (len(set(numbers[numbers >= 0].tolist())))
 
 
 def test_fixed_columns_stay_when_rows_are_repaired():
@@ -141,6 +185,27 @@ def test_fixed_columns_stay_when_rows_are_repaired():
     can = (codes["c"] >= codes["a"]) & (codes["c"] - codes["a"] <= 9)
     assert (is_lost == ~can).all()
     assert (found["b"][can] == (codes["c"] - codes["a"])[can]).all()
+
+
+def test_a_model_that_was_not_ruled_holds_rows_to_nothing():
+    schema = Schema.from_dict({"fields": FLAGS, "rules": [{"never": {"child": True, "work": True}}]})
+    model = independent(schema, {"child": [0.75, 0.25], "work": [0.5, 0.5], "other": [0.9, 0.1]})
+
+    assert kept_components(model, schema) == ()
+    assert len(kept_components(ruled(model, schema, np.random.default_rng(1)).model, schema)) == 1
+
+
+def test_a_row_that_was_moved_takes_maps_from_causes_to_effects():
+    limits = {"required": True, "minimum": 0, "maximum": 9}
+    fields = [{"name": name, "type": "integer", "constraints": limits} for name in "abc"]
+    rules = [{"determines": ["b"], "column": "c"}, {"determines": ["a"], "column": "b"}]
+    (component,) = rule_components(Schema.from_dict({"fields": fields, "rules": rules}))
+    atoms = {"a": np.array([0, 1]), "b": np.array([4, 5]), "c": np.array([7, 8])}
+    codes = {"a": np.array([1]), "b": np.array([4]), "c": np.array([7])}
+
+    taken_back((component.fixed(atoms, np.ones(2), is_settled=True),), codes, {name: atoms[name][:1] for name in "abc"})
+
+    assert {name: values.tolist() for name, values in codes.items()} == {"a": [1], "b": [5], "c": [8]}
 
 
 # -- Codes that a rule of one column forbids move inside the cell in which they were counted.
@@ -177,6 +242,16 @@ def test_a_forbidden_code_takes_an_allowed_one_of_its_cell_with_even_chances():
         assert np.unique(found).tolist() == codes_of_cell
         counts = np.bincount(found)[codes_of_cell]
         assert abs(counts - counts.mean()).max() <= 6 * counts.mean() ** 0.5
+
+
+def test_allowed_codes_and_those_of_forbidden_cells_stay():
+    codes = {"time": np.array([0, 59, 95, 100, 299], dtype=np.uint16), "flag": np.array([1, 0, 2, 1, 0])}
+
+    moved = moved_in_cells(_model(), SCHEMA, codes, np.random.default_rng(1))
+
+    assert moved["time"].tolist() == codes["time"].tolist()
+    assert moved["time"].dtype == np.uint16
+    assert moved["flag"] is codes["flag"]
 
 
 # -- Columns turned into points: the same mixture, one code of each column per atom.
@@ -220,3 +295,14 @@ def test_codes_follow_the_law_of_their_atom():
     expected = 0.1 * np.array(law[0]) + 0.6 * np.array(law[1]) + 0.3 * np.array(law[2])
     assert kinds == pytest.approx(expected, abs=0.002)  # strata: independent draws would be off by 0.02
     assert codes["flag"] @ found.weights == pytest.approx(3.0 * 0.25 + 1.5, abs=0.01)
+
+
+def test_points_are_never_split():
+    first = pinned(mixture(), ["kind", "age"], np.random.default_rng(3), least=100)
+
+    again = pinned(first, ["age", "kind"], np.random.default_rng(4), least=10_000)
+
+    assert again.atoms == first.atoms
+    assert (again.weights == first.weights).all()
+    for name, codes in points(first, ["kind", "age"]).items():
+        assert (points(again, [name])[name] == codes).all()

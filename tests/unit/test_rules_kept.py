@@ -9,8 +9,14 @@ import pytest
 
 import lapwing as lw
 from helpers.ruled_tables import TANGLED, TWO_VALUED, tangled_rows, violations
-from lapwing.errors import ParameterError
+from lapwing.cli.commands.saved import support_text
+from lapwing.errors import LapwingWarning, ParameterError
 from lapwing.mechanisms.registry import MECHANISMS, Mechanism
+from lapwing.model.certificate.declared import MOVED
+from lapwing.model.laws import uniform_law
+from lapwing.model.model import LogLinear, ReleasedModel, Spans
+from lapwing.model.sampling.given_rows import rows_given
+from lapwing.release.runs.finishing import finished_model
 from lapwing.schema.schemas import Schema
 
 FEW_ORDERED = ("cat", "big", "a", "job")
@@ -124,6 +130,44 @@ def test_a_condition_that_rules_forbid_is_refused_with_the_rule_by_a_mixture():
         release.sample(10, where={"start": "2020-03-30", "end": "2020-03-30"})
 
 
+def test_no_determinant_appears_that_the_model_has_not_seen(adaptive):
+    seen = adaptive.sample(adaptive.model.atoms).select("cat", "big").unique()
+
+    more = adaptive.sample(4 * adaptive.model.atoms, seed=8).select("cat", "big").unique()
+
+    assert more.join(seen, on=["cat", "big"], how="anti", nulls_equal=True).is_empty()
+
+
+def test_replicates_keep_the_rules():
+    release, _ = released("independent", 1.0, rows=200)
+
+    for frame in release.replicates(4, rows=150, seed=1).frames():
+        assert violations(frame, TANGLED) == [0] * 8
+
+
+def test_a_number_without_resolution_that_is_determined_is_shown_as_one_number():
+    fields = [
+        {"name": "area", "type": "string", "categories": ["n", "s", "w"]},
+        {"name": "density", "type": "number", "constraints": {"minimum": 0, "maximum": 1e5}},
+    ]
+    schema = {"fields": fields, "rules": [{"determines": ["area"], "column": "density"}]}
+    data = pl.DataFrame({"area": ["n", "s", "w"] * 40, "density": [10.5, 2000.25, 99.0] * 40})
+    release = lw.synthesize(data, schema, epsilon=5, mechanism="adaptive", seed=1)
+
+    frame = pl.concat([release.sample(300, seed=1), release.sample(5000, seed=2)])
+
+    assert violations(frame, schema) == [0]
+    assert frame["density"].n_unique() <= 4
+    # No two cells of it are equal beforehand, which says nothing about how well the mechanism did.
+    (moved,) = [each for each in release.certificate.accuracy if each.kind == MOVED]
+    assert moved.value < 0.1
+    assert "none of density is counted" in moved.text
+    assert [line for line in map(str, release.certificate.warnings) if "rule" in line] == [
+        "rule 'area determines density': density has no resolution, so that no two of its values are equal in the "
+        'model, and which goes with what is a guess; give it a resolution, or list "values" that are public'
+    ]
+
+
 def test_a_certificate_says_that_a_map_is_a_guess_and_names_no_mechanism():
     few = [f"c{place}" for place in range(50)]
     fields = [{"name": name, "type": "string", "categories": few} for name in ("code", "group")]
@@ -142,6 +186,16 @@ def test_a_certificate_says_that_a_map_is_a_guess_and_names_no_mechanism():
     (much,) = [each for each in guessed.certificate.warnings if each.code == "rules_moved"]
     assert much.fields["rule"] == "code determines group"
     assert "adaptive" not in "".join(each.text for each in guessed.certificate.warnings)
+
+
+@pytest.mark.parametrize(("broke", "warned"), [(0.019, 0), (0.02, 1), (0.2, 1)])
+def test_a_guessed_map_is_said_from_two_hundredths_of_the_weight_on(broke, warned):
+    fields = [{"name": name, "type": "string", "categories": ["a", "b"]} for name in ("code", "group")]
+    schema = lw.Schema.load({"fields": fields, "rules": [{"determines": ["code"], "column": "group"}]})
+    laws = {"code": Spans(np.array([0, 0]), np.array([1, 1])), "group": Spans(np.array([0, 1]), np.array([1, 2]))}
+    model = ReleasedModel(weights=np.array([1 - broke, broke]), rows=100, laws=laws)
+
+    assert len(finished_model(model, schema, 1).warnings) == warned
 
 
 def test_a_checker_that_bites():
@@ -196,6 +250,25 @@ def test_where_no_atom_matches_the_columns_that_are_not_given_give_way(tangled):
     assert sum(violations(loose.sample(where=own, seed=3), TANGLED)) > 0
 
 
+def test_sweeps_that_break_a_rule_are_taken_back():
+    limits = {"required": True, "minimum": 0, "maximum": 9}
+    fields = [{"name": name, "type": "integer", "constraints": limits} for name in ("low", "high", "free")]
+    schema = Schema.from_dict({"fields": fields, "rules": [{"order": ["low", "high"]}]})
+    low, high = np.triu_indices(10)
+    laws = {"low": Spans(low, low + 1), "high": Spans(high, high + 1), "free": Spans(low, low + 1)}
+    base = {field.name: uniform_law(field.domain) for field in schema.columns}
+    part = LogLinear(tables=(), groupings=(), thetas=(), base=base)
+    model = ReleasedModel(weights=np.ones(low.size), rows=50, laws=laws, log_linear=part)
+    pairs = np.stack((np.repeat(np.arange(10), 10), np.tile(np.arange(10), 10)))
+    given = {"low": np.tile(pairs[0], 10), "free": np.tile(pairs[1], 10)}
+
+    codes = rows_given(model, schema, given, np.random.default_rng(1)).codes
+
+    assert (codes["low"] <= codes["high"]).all()
+    assert all(np.array_equal(codes[name], each) for name, each in given.items())
+    assert len(set(codes["free"].tolist())) == 10
+
+
 @pytest.mark.parametrize(
     ("row", "says"),
     [
@@ -210,3 +283,49 @@ def test_a_condition_that_breaks_a_rule_is_refused_by_name_and_number(tangled, r
         tangled.sample(where=[{"free": 1}, row])
 
     assert says in str(error.value)
+
+
+def test_support_says_which_condition_rows_are_refused(tangled):
+    rows = [
+        {"a": 9, "b": 8},
+        {"free": 3, "age": 9, "job": False},
+        {"b": 20, "c": 3},
+        {"b": 20, "c": 23},
+        {"b": 2, "c": 1},
+        {"start": date(2020, 3, 1), "end": date(2020, 2, 1)},
+    ]
+
+    found = tangled.support(rows)
+
+    refused = [how == "nothing" for how in found["drawn"]]
+    assert refused == [True, False, True, False, True, True]
+    for row, is_refused in zip(rows, refused, strict=True):
+        if is_refused:
+            with pytest.raises(ParameterError, match="condition row 1"):
+                tangled.sample(where=[row])
+        else:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", LapwingWarning)
+                assert tangled.sample(where=[row]).height == 1
+    assert support_text(found).endswith(", 4 refused")
+
+
+def test_numbers_of_one_cell_are_refused_with_the_reason():
+    fields = [{"name": name, "type": "number", "constraints": {"minimum": 0, "maximum": 1}} for name in ("x", "y")]
+    data = pl.DataFrame({"x": [0.25] * 50, "y": [0.75] * 50})
+    schema = {"fields": fields, "rules": [{"order": ["x", "y"]}]}
+    release = lw.synthesize(data, schema, epsilon=20, mechanism="independent", seed=1)
+
+    with pytest.raises(ParameterError, match=r"'x <= y' \(numbers of x and y, without a resolution, are in no order"):
+        release.sample(where=pl.DataFrame({"x": [0.4], "y": [0.4]}))
+
+
+def test_the_same_seed_gives_the_same_model_and_a_resumed_run_the_same_rows(tmp_path):
+    transcript = tmp_path / "t.jsonl"
+    data = tangled_rows(200)
+    release = lw.synthesize(data, TANGLED, epsilon=1, mechanism="independent", seed=5, transcript=transcript)
+
+    resumed = lw.resume(transcript, data)
+
+    assert resumed.sample(700).equals(release.sample(700))
+    assert resumed.certificate.rules == release.certificate.rules

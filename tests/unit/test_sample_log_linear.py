@@ -5,16 +5,19 @@ import pytest
 
 from helpers.log_linear import drawn, model_at, random_part
 from helpers.models import allowed, small_schema
+from helpers.saved import small_saved
 from lapwing.engine.tables import Axis
-from lapwing.errors import CapacityError
+from lapwing.errors import CapacityError, ParameterError
 from lapwing.model.laws import Laws, point_laws, uniform_law
 from lapwing.model.model import Bernoulli, Indexed, LogLinear, ReleasedModel, Spans, narrow
 from lapwing.model.rows import sample_codes
-from lapwing.model.sampling import row_choice
+from lapwing.model.sampling import log_linear, row_choice
 from lapwing.model.sampling.conditions import conditioned
 from lapwing.model.sampling.draws import row_ends
 from lapwing.model.sampling.grouped import GroupedColumn
 from lapwing.model.sampling.marginals import marginal
+from lapwing.release.release import Release
+from lapwing.schema.conditions import Between
 from lapwing.schema.groupings.grouping import identity
 from lapwing.schema.schemas import Schema
 
@@ -66,6 +69,47 @@ def test_chunks_hold_the_rows_and_the_same_state_gives_the_same_rows(atoms: int,
     for field in SCHEMA.columns:
         assert one[field.name].dtype == field.domain.dtype
         assert one[field.name].max() < allowed(field.domain)
+
+
+def test_more_rows_than_atoms_keep_each_atom_once_and_move_the_others():
+    schema, model = _numbered(100)
+
+    found = drawn(model, schema, 5000, 3, chunk=512)
+
+    own = np.stack([law.index for law in (model.laws["a"], model.laws["b"])])
+    stayed = (np.stack([found["a"], found["b"]]) == own[:, found["atom"]]).all(axis=0)
+    assert set(found["atom"][stayed].tolist()) == set(range(100))
+    # A moved row meets its new atom's values by chance, 1 in 24: 4900/24 + 100 = 304, standard deviation 14.
+    assert 200 < stayed.sum() < 420
+
+
+def _away(atoms: int) -> float:
+    """Return how far a table of 100,000 rows is from that of atoms of which theta says nothing."""
+    limits = {"required": True, "minimum": 0, "maximum": 3}
+    schema = Schema.from_dict({"fields": [{"name": each, "type": "integer", "constraints": limits} for each in "ab"]})
+    cells = np.random.default_rng(2).choice(16, atoms, p=np.arange(1, 17) / 136)
+    points = np.stack([cells // 4, cells % 4], axis=1)
+    grouping = identity(schema.field("a").domain)
+    part = LogLinear(
+        tables=(("a", "b"),),
+        groupings=((grouping, grouping),),
+        thetas=(np.zeros((grouping.groups, grouping.groups)),),
+        base={name: uniform_law(schema.field(name).domain) for name in "ab"},
+    )
+
+    found = drawn(model_at(schema, part, points), schema, 100_000, 1)
+
+    seen = np.bincount(found["a"].astype(int) * 4 + found["b"], minlength=16) / 100_000
+    return float(np.abs(seen - np.bincount(cells, minlength=16) / atoms).sum()) / 2
+
+
+def test_moved_rows_keep_the_tables_of_atoms_that_are_not_few(monkeypatch: pytest.MonkeyPatch):
+    many, few = _away(12_000), _away(9_000)
+    monkeypatch.setattr(log_linear, "HOLD", 0.0)
+
+    assert many < 0.03
+    assert few == _away(9_000) > 0.15
+    assert _away(12_000) > 0.15
 
 
 def test_chosen_rows_keep_floor_or_ceil_of_each_atom_and_the_codes_of_its_laws():
@@ -140,6 +184,15 @@ def test_rows_follow_the_models_columns_however_many_values_they_have(values: in
         assert away < forced + 0.15 * independent, name
 
 
+def test_tables_with_too_many_cells_are_looked_at_more_coarsely(monkeypatch: pytest.MonkeyPatch):
+    schema, model = _numbered(3000)
+    monkeypatch.setattr(row_choice, "_MOST_CELLS", 200)
+
+    found = drawn(model, schema, 1500, 1)
+
+    assert np.array_equal(found["a"], model.laws["a"].index[found["atom"]])
+
+
 def test_a_condition_that_no_atom_meets_gives_matching_rows_and_expects_none():
     model = model_at(SCHEMA, random_part(SCHEMA, 1), np.array([[0, 1, 0, 0], [0, 2, 1, 0]]))
     base = {**model.log_linear.base, "colour": uniform_law(SCHEMA.field("colour").domain)}
@@ -157,6 +210,34 @@ def test_a_condition_that_no_atom_meets_gives_matching_rows_and_expects_none():
     assert not given.is_matched
     assert given.model.rows == 0
     assert (found["colour"] == 0).all()
+
+
+def test_starts_are_the_atoms_that_match_in_most_columns():
+    codes = np.array([[0, 0, 3, 1], [1, 0, 2, 1], [1, 1, 5, 0]])
+    part = LogLinear(
+        tables=(), groupings=(), thetas=(), base={field.name: uniform_law(field.domain) for field in SCHEMA.columns}
+    )
+    model = model_at(SCHEMA, part, codes)
+
+    given = conditioned(model, SCHEMA, {"flag": True, "colour": "red", "age": Between(6, 7)})
+
+    assert given.model.atoms == 1
+    assert given.model.laws["flag"].laws.starts.tolist() == [1]
+    assert given.model.laws["colour"].laws.starts.tolist() == [0]
+    assert (given.model.laws["age"].laws.starts.tolist(), given.model.laws["age"].laws.stops.tolist()) == ([6], [8])
+
+
+def test_a_release_gives_rows_for_a_condition_that_no_atom_meets():
+    saved = small_saved()
+    laws = {**saved.model.laws, "age": Spans(np.zeros(7, dtype=np.uint8), np.ones(7, dtype=np.uint8))}
+    model = ReleasedModel(weights=np.ones(7), rows=100, laws=laws, log_linear=saved.model.log_linear)
+    release = Release(schema=saved.schema, model=model, certificate=saved.certificate, noisy=saved.answers)
+
+    rows = release.sample(40, seed=1, where={"age": 5})
+
+    assert rows["age"].to_list() == [5] * 40
+    with pytest.raises(ParameterError, match="the model expects no row"):
+        release.sample(40, seed=1, where={"age": -1})
 
 
 def test_groups_without_base_mass_are_never_drawn_however_large_theta_is():

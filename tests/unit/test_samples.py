@@ -10,13 +10,17 @@ from lapwing.errors import CapacityError, ParameterError
 from lapwing.extras.evaluate.metrics.samples import (
     MAX_ASSIGNED,
     kernel_densities,
+    mean_features,
     mmd,
+    mmd_from_features,
+    random_frequencies,
     wasserstein_assignment,
     wasserstein_line,
     wasserstein_sliced,
     wasserstein_subsampled,
 )
 
+NORMS = {"linf": np.inf, "l2": 2}
 # Sums of a few thousand floats between -10 and 10.
 ROUNDING = 1e-12
 
@@ -43,6 +47,17 @@ def test_gaussians_are_as_far_apart_as_their_parameters_say(mean: float, scale: 
 
     # The tails beyond the last quantiles hold less than 1e-4 of the mean distance.
     assert distance == pytest.approx(expected, rel=1e-4, abs=ROUNDING)
+
+
+@pytest.mark.parametrize("metric", NORMS)
+@pytest.mark.parametrize("columns", [1, 2, 4])
+def test_a_moved_cloud_is_as_far_as_it_was_moved(metric: str, columns: int) -> None:
+    points = cloud(columns, 60, columns)
+    step = np.array([0.3, -0.8, 0.1, 0.05])[:columns]
+
+    distance = wasserstein_assignment(points, points[::-1] + step, ground=metric)
+
+    assert distance == pytest.approx(np.linalg.norm(step, NORMS[metric]), abs=ROUNDING)
 
 
 @pytest.mark.parametrize("sliced", [False, True])
@@ -75,6 +90,63 @@ def test_more_points_than_can_be_assigned_are_refused_before_any_work() -> None:
 
     with pytest.raises(CapacityError, match=str(MAX_ASSIGNED)):
         wasserstein_assignment(many, many)
+
+
+# Single-precision sines of angles up to pi.
+SINGLE = 1e-6
+
+
+@pytest.mark.parametrize("distance", [0.0, 0.1, 1.0, 5.0])
+@pytest.mark.parametrize("gamma", [0.5, 3.0])
+def test_two_points_are_as_far_apart_as_the_kernel_says(distance: float, gamma: float) -> None:
+    found = mmd([[0.0, 0.0]], [[0.0, distance]], gamma=gamma)
+
+    assert found == pytest.approx(math.sqrt(2 - 2 * math.exp(-gamma * distance**2)), abs=1e-8)
+
+
+def test_equal_laws_are_at_distance_0_in_any_order() -> None:
+    points = cloud(1, 700, 3)
+    rng = np.random.default_rng(2)
+
+    assert mmd(points, rng.permutation(points), gamma=1.0) == 0
+    assert mmd(points, np.concatenate((points, points)), gamma=1.0) == pytest.approx(0, abs=1e-7)
+
+
+def test_a_small_distance_far_from_the_origin_keeps_its_digits() -> None:
+    # Coordinates near 2**26 and differences of 2**-6: |x|^2 + |y|^2 - 2 x.y would round to whole numbers.
+    step, away = 2.0**-6, 2.0**26
+
+    found = mmd([[away]], [[away + step]], gamma=1.0)
+
+    assert found == pytest.approx(math.sqrt(-2 * math.expm1(-(step**2))), rel=1e-9)
+
+
+def test_random_features_are_right_within_their_standard_error() -> None:
+    points, others = cloud(1, 400, 2), 0.8 * cloud(2, 300, 2)
+    exact = mmd(points, others, gamma=4.0)
+    rng = np.random.default_rng(3)
+
+    def estimate():
+        frequencies = random_frequencies(2, 200, rng, gamma=4.0)
+        return mmd_from_features(mean_features(points, frequencies), mean_features(others, frequencies))
+
+    found = [estimate() for _ in range(60)]
+
+    deviations = [(each.value - exact) / each.standard_error for each in found]
+    # The delta method's bias is below a tenth of a standard error here; the mean of 60 has a spread of 0.13.
+    assert abs(np.mean(deviations)) < 0.6
+    assert 0.7 < np.std(deviations) < 1.4
+
+
+def test_features_are_means_of_sines_and_cosines() -> None:
+    points, weights = 1000 * cloud(1, 2500, 2), np.arange(2500)
+    frequencies = random_frequencies(2, 5, np.random.default_rng(2), gamma=3.0)
+
+    found = mean_features(points, frequencies, weights)
+
+    phases = (points[:, np.newaxis] * frequencies).sum(axis=2)
+    expected = (weights[:, np.newaxis] * np.exp(1j * phases)).sum(axis=0) / weights.sum()
+    assert found == pytest.approx(expected, abs=SINGLE)
 
 
 @pytest.mark.parametrize("gamma", [0, -1, math.nan, math.inf])

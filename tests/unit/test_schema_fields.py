@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from lapwing.errors import SchemaError
+from lapwing.schema.fields import Field
 from lapwing.schema.files import field_from
 
 AGE = {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 120}}
@@ -121,3 +122,56 @@ def test_a_broken_rule_is_named_with_its_field(source: dict[str, Any], rule: str
     assert sentence.startswith('field "age": ')
     assert rule in sentence
     assert "\n" not in sentence
+
+
+def test_enum_and_labelled_categories_mean_categories() -> None:
+    plain = field_from(listed("string", "a", "b"))
+    enum = field_from({"name": "age", "type": "string", "constraints": {"enum": ["a", "b"]}})
+    labelled = field_from(listed("string", {"value": "a", "label": "Apple"}, {"value": "b"}))
+
+    assert plain == enum == labelled
+
+
+def test_both_lists_may_agree_and_categories_give_the_order() -> None:
+    field = field_from(listed("integer", 2, 1, constraints={"enum": [1, 2]}))
+
+    assert field.categories == (2, 1)
+
+
+def test_what_only_describes_is_read_past() -> None:
+    plain = field_from(AGE)
+
+    decorated = field_from(
+        age(
+            title="Age",
+            example=3,
+            rdfType="https://schema.org/age",
+            format="default",
+            constraints={**AGE["constraints"], "unique": False, "minLength": 1},  # type: ignore[dict-item]
+        )
+    )
+
+    assert decorated == plain
+
+
+def test_null_means_absent() -> None:
+    keys = ("categories", "special", "resolution", "description", "missingValues", "role", "provenance", "trueValues")
+
+    assert field_from(age(**dict.fromkeys(keys))) == field_from(AGE)
+
+
+def test_numbers_are_kept_in_one_form() -> None:
+    loose = field_from(bounded("integer", 0.0, 120.0, special=[-1.0]))
+    strict = field_from(bounded("integer", 0, 120, special=[-1]))
+    number = field_from(bounded("number", -0.0, 1.0, resolution=1.0))
+
+    assert loose == strict
+    assert [type(value) for value in (loose.minimum, *loose.special)] == [int, int]
+    assert repr((number.minimum, number.maximum, number.resolution)) == "(0, 1, 1)"
+
+
+def test_lists_given_in_python_become_tuples() -> None:
+    field = Field(name="x", type="integer", minimum=0, maximum=9, special=[-1])  # type: ignore[arg-type]
+
+    assert field.special == (-1,)
+    assert hash(field) == hash(Field(name="x", type="integer", minimum=0, maximum=9, special=(-1,)))

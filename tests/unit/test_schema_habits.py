@@ -40,6 +40,13 @@ def test_keys_of_a_field_change_and_all_else_stays():
     assert SCHEMA | {} == SCHEMA | SCHEMA == SCHEMA
 
 
+def test_a_new_name_is_a_column_at_the_end_and_blanks_make_a_draft():
+    draft = SCHEMA | {"weight": {"type": "number"}}
+
+    assert (draft.names[-1], draft.is_draft) == ("weight", True)
+    assert not (draft | {"weight": {"minimum": 2, "maximum": 200}}).is_draft
+
+
 def test_another_schema_has_the_word_on_its_fields_and_on_the_table():
     rules = [{"when": {"sex": sex}, "then": {"age": {"minimum": least}}} for sex, least in (("f", 1), ("m", 2))]
     first = lw.Schema.load({**SCHEMA.to_dict(), "name": "a", "rules": rules[:1]})

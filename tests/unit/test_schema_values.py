@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -14,12 +15,34 @@ from lapwing.schema.scalars import parse_date, parse_datetime
 from lapwing.schema.schemas import Schema
 from lapwing.schema.values import (
     category_key,
+    category_positions,
     exact_cells,
+    special_codes,
+    special_numbers,
 )
 
 
 def field(**settings: Any) -> Field:
     return Field(name="x", **settings)
+
+
+def microseconds(text: str) -> int:
+    return round(datetime.fromisoformat(text + "+00:00").timestamp() * 10**6)
+
+
+def test_integer_bounds_are_ints_however_they_were_written() -> None:
+    own = field(type="integer", minimum=-3.0, maximum=2**60 / 2**58).range
+    found = (own.lo, own.hi)
+
+    assert found == (-3, 4)
+    assert [type(bound) for bound in found] == [int, int]
+
+
+def test_datetime_bounds_are_microseconds_and_end_with_the_last_unit() -> None:
+    own = field(type="datetime", minimum="2010-01-01", maximum="2010-12-31", resolution="hour").range
+    found = (own.lo, own.hi)
+
+    assert found == (microseconds("2010-01-01T00:00:00"), microseconds("2010-12-31T23:00:00"))
 
 
 @pytest.mark.parametrize(
@@ -55,6 +78,14 @@ def test_exact_cells_are_those_of_the_bounds_and_zero_where_these_are_regular() 
 
 
 @pytest.mark.parametrize(
+    "settings", [{"type": "boolean"}, {"type": "string", "categories": ("a",)}, {"type": "integer", "categories": (1,)}]
+)
+def test_lists_of_values_have_no_bounds(settings: dict[str, Any]) -> None:
+    with pytest.raises(SchemaError, match="bounds apply to numbers and dates without categories"):
+        _ = field(**settings).range
+
+
+@pytest.mark.parametrize(
     ("value", "key"),
     [
         (1.0, "1"),
@@ -69,6 +100,20 @@ def test_exact_cells_are_those_of_the_bounds_and_zero_where_these_are_regular() 
 )
 def test_values_that_are_the_same_have_one_key(value: Any, key: str) -> None:
     assert category_key(value) == key
+
+
+def test_categories_of_a_string_field_may_be_numbers() -> None:
+    answers = field(type="string", categories=(1, 2.5, 3))
+
+    assert answers.categories == (1.0, 2.5, 3.0)
+    assert category_positions(answers) == {"1": 0, "2.5": 1, "3": 2}
+
+
+def test_special_dates_are_numbers_in_code_space() -> None:
+    day = field(type="date", minimum="2010-01-01", maximum="2010-01-02", special=("1970-01-02",))
+    time = field(type="datetime", minimum="2010-01-01", maximum="2010-01-02", special=("1970-01-01T00:00:01",))
+
+    assert (special_codes(day), special_numbers(time)) == ({1: 2}, (10**6,))
 
 
 @pytest.mark.parametrize(
@@ -90,6 +135,12 @@ def test_values_that_are_the_same_have_one_key(value: Any, key: str) -> None:
 )
 def test_other_texts_are_no_times(text: object) -> None:
     assert (parse_date(text), parse_datetime(text)) == (None, None)
+
+
+def test_special_codes_are_in_the_order_of_the_schema() -> None:
+    codes = special_codes(field(type="number", minimum=0, maximum=1, special=(99, -1.5)))
+
+    assert list(codes.items()) == [(99.0, 2**32), (-1.5, 2**32 + 1)]
 
 
 def domain(**settings: Any) -> Domain:
@@ -120,6 +171,14 @@ def test_impossible_domains_are_refused(values: int, specials: int) -> None:
         Domain(values, specials, missing=False, ordered=True, continuous=False)
 
 
+def test_numbers_are_continuous_without_a_resolution() -> None:
+    assert domain(type="number", minimum=0, maximum=1) == Domain(2**32, 0, True, True, True)
+
+
+def test_a_number_of_one_value_has_one_code() -> None:
+    assert domain(type="number", minimum=2.5, maximum=2.5, required=True) == Domain(1, 0, False, True, True)
+
+
 @pytest.mark.parametrize(
     ("minimum", "maximum", "resolution", "values"),
     [(0, 1, 0.1, 11), (0.1, 0.3, 0.1, 3), (0, 1, 0.3, 4), (0, 10**6, 0.01, 10**8 + 1), (-1, 1, 5, 1)],
@@ -144,6 +203,10 @@ def test_multiples_of_a_resolution_are_counted_exactly(
 )
 def test_a_datetime_maximum_without_a_time_includes_that_day(maximum: str, resolution: str | None, values: int) -> None:
     assert domain(type="datetime", minimum="2010-01-01", maximum=maximum, resolution=resolution).values == values
+
+
+def test_special_values_are_reserved_codes() -> None:
+    assert domain(type="number", minimum=0, maximum=1, special=(-1, 99.5)) == Domain(2**32, 2, True, True, True)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import pytest
 
 import lapwing as lw
 from helpers.selections import Selecting, levels_of, question, tables_over
+from helpers.transcripts import cut_after
 from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.budget.ledger import Ledger
@@ -39,6 +40,10 @@ def released(**settings):
     return lw.synthesize(DATA, SCHEMA, **settings)
 
 
+def kinds(answers):
+    return [type(answer).__name__ for answer in answers]
+
+
 def test_the_certificate_has_a_line_for_each_selection_and_sums_exactly():
     release = released(rho="0.5", epsilon=None)
 
@@ -60,6 +65,18 @@ def test_a_malformed_line_of_a_selection_is_refused(part):
         CERTIFICATES.read(CostLine, line | part)
 
 
+def test_a_saved_release_keeps_its_selections(tmp_path):
+    release = released()
+    release.save(tmp_path / "m.lapwing")
+
+    loaded = lw.load(tmp_path / "m.lapwing")
+    loaded.save(tmp_path / "again.lapwing")
+
+    assert [each.to_dict() for each in loaded.noisy] == [each.to_dict() for each in release.noisy]
+    assert loaded.answers.equals(release.answers)
+    assert (tmp_path / "again.lapwing").read_bytes() == (tmp_path / "m.lapwing").read_bytes()
+
+
 def test_a_saved_selection_over_columns_that_the_schema_lacks_is_refused():
     release = released()
     domain = release.schema.field("flag").domain
@@ -71,6 +88,27 @@ def test_a_saved_selection_over_columns_that_the_schema_lacks_is_refused():
         with pytest.raises(ParameterError, match="no modelled column"):
             SavedRelease(release.schema, release.model, release.certificate, (answer,))
     assert domain == read
+
+
+def test_an_interrupted_release_is_resumed_at_every_answer(tmp_path):
+    path = tmp_path / "t.jsonl"
+    release = released(transcript=path)
+    lines = path.read_text().splitlines(keepends=True)
+    assert len(lines) == 7
+
+    for kept in range(1, 8):
+        copy = tmp_path / f"cut{kept}.jsonl"
+        copy.write_text(cut_after(path, kept - 1))
+
+        resumed = lw.resume(copy, DATA)
+
+        assert [each.to_dict() for each in resumed.noisy[: kept - 1]] == [
+            each.to_dict() for each in release.noisy[: kept - 1]
+        ]
+        assert kinds(resumed.noisy) == kinds(release.noisy)
+        assert len(copy.read_text().splitlines()) == 7
+    assert resumed.certificate.to_dict() == release.certificate.to_dict()
+    assert resumed.sample(30).equals(release.sample(30))
 
 
 def test_a_changed_choice_in_a_transcript_is_refused_by_the_ledger(tmp_path):

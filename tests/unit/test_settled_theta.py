@@ -11,7 +11,9 @@ from lapwing.errors import LapwingError
 from lapwing.model.files import load_release, save_release
 from lapwing.model.laws import uniform_law
 from lapwing.model.model import LogLinear, ReleasedModel
+from lapwing.model.rows import sample_codes
 from lapwing.model.sampling import grouped
+from lapwing.model.sampling.conditions import conditioned
 from lapwing.schema.groupings.grouping import cut, identity
 from lapwing.schema.schemas import Schema
 
@@ -69,6 +71,15 @@ def test_free_theta_is_fitted_to_all_atoms_and_the_rest_stays_as_it_is() -> None
     assert grouped.settled(found) is found
 
 
+def test_rows_of_a_condition_follow_theta_of_all_atoms() -> None:
+    model = released()
+
+    found = conditioned(model, SCHEMA, {"b": 3}).model
+
+    for cut_theta, theta in zip(found.log_linear.thetas, grouped.settled(model.log_linear).thetas, strict=True):
+        np.testing.assert_array_equal(cut_theta, theta)
+
+
 def test_a_file_keeps_which_theta_is_free(tmp_path) -> None:
     model = released()
     saved = replace(small_saved(), schema=SCHEMA, model=model, answers=())
@@ -81,6 +92,16 @@ def test_a_file_keeps_which_theta_is_free(tmp_path) -> None:
         grouped.settled(found.log_linear).thetas, grouped.settled(model.log_linear).thetas, strict=True
     ):
         np.testing.assert_array_equal(got, wanted)
+
+
+@pytest.mark.parametrize(("rows", "times"), [(1000, 0), (ATOMS, 0), (ATOMS + 1, 1)])
+def test_no_theta_is_fitted_before_rows_beyond_the_atoms_are_drawn(monkeypatch, rows, times) -> None:
+    asked, honest = [], grouped.explained
+    monkeypatch.setattr(grouped, "explained", lambda *given: asked.append(1) or honest(*given))
+
+    list(sample_codes(released(), SCHEMA, rows, np.random.default_rng(1)))
+
+    assert len(asked) == times
 
 
 @pytest.mark.parametrize("changes", [{"free": (3,)}, {"free": (-1,)}, {"atoms": {}}, {"free": ()}])

@@ -5,7 +5,9 @@ from datetime import date, datetime, timedelta
 
 import numpy as np
 import polars as pl
+import pytest
 
+import lapwing as lw
 from helpers.bits import SeededBits
 from helpers.cases import spread
 from helpers.kept import Kept
@@ -87,3 +89,19 @@ def test_a_value_of_many_rows_in_the_model_is_one_that_was_shared(kind, shares, 
             code = int(starts[place])
             assert int(stops[place]) == code + 1
             assert real[code] > 0.01 * ROWS
+
+
+@spread(("kind", list(KINDS)), ("shares", [(0.05, 0.1, 0.3), (0.2, 0.2, 0.2)]))
+def test_with_enough_budget_each_shared_value_comes_out_as_written(kind, shares) -> None:
+    field, dtype, held, _ = KINDS[kind]
+    letters = pl.Series("letter", ["a", "b", "c", "d"] * (ROWS // 4))
+    beside = {"name": "letter", "type": "string", "categories": ["a", "b", "c", "d"]}
+    schema = {"fields": [field, beside, {**beside, "name": "other"}]}
+    data = pl.DataFrame([cells(kind, shares, 1), letters, letters.alias("other")])
+
+    released = lw.synthesize(data, schema, epsilon=30, expected_rows=ROWS, mechanism="Adaptive", seed=1).sample()
+
+    found = Counter(released["x"].cast(dtype).to_list())
+    many = {value for value, count in found.items() if count > 0.02 * ROWS}
+    assert many == set(pl.Series(held, dtype=dtype).to_list())
+    assert [found[value] / ROWS for value in pl.Series(held, dtype=dtype)] == pytest.approx(shares, abs=0.03)

@@ -99,6 +99,21 @@ def test_the_later_of_two_runs_into_the_same_files_says_that_it_replaces_the_oth
     assert [target.read_text() for target in targets] == ["mine"] * len(targets)
 
 
+def test_a_run_that_replaces_what_was_there_when_it_began_says_nothing(tmp_path, recwarn):
+    for text in ("first", "second"):
+        with whole_files([tmp_path / "rows.csv"]) as (place,):
+            place.write_text(text)
+
+    assert not recwarn.list
+
+
+def test_an_old_hidden_folder_of_a_process_that_lives_stays(tmp_path):
+    with staged(tmp_path) as held:
+        os.utime(held, (OLD, OLD))
+        with staged(tmp_path):
+            assert held.exists()
+
+
 def test_what_only_looks_like_a_hidden_folder_stays(tmp_path):
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
@@ -170,6 +185,38 @@ def test_a_process_that_never_ends_naming_its_files_is_not_waited_for_for_ever(t
         written.__exit__(None, None, None)
 
     assert list(tmp_path.iterdir()) == []
+
+
+def test_where_there_are_no_locks_files_are_written_and_nothing_is_cleared_away(tmp_path, monkeypatch):
+    def refuse(*_):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    left = left_behind(tmp_path)
+    targets = [tmp_path / "rows.csv", tmp_path / "c.json"]
+
+    with whole_files(targets) as places:
+        for place in places:
+            place.write_text("new")
+
+    assert [target.read_text() for target in targets] == ["new", "new"]
+    assert sorted(tmp_path.iterdir()) == sorted([*targets, left])
+
+
+def test_a_folder_that_may_be_written_but_not_read_takes_files(tmp_path, monkeypatch):
+    opened = os.open
+
+    def refuse(path, flags, *mode):
+        if Path(path) == tmp_path:
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return opened(path, flags, *mode)
+
+    monkeypatch.setattr(os, "open", refuse)
+
+    with whole_files([tmp_path / "rows.csv"]) as (place,):
+        place.write_text("new")
+
+    assert (tmp_path / "rows.csv").read_text() == "new"
 
 
 def test_a_folder_whose_names_do_not_reach_the_disk_is_a_failure(tmp_path, monkeypatch):

@@ -41,3 +41,10 @@ def test_a_list_that_no_box_can_show_stays_as_it_is(count):
 
     assert sent["categories"] == ""
     assert field_of({**sent, "missing": "never"}, field).categories == field.categories
+
+
+def test_another_type_leaves_behind_what_belonged_to_the_old_one():
+    field = Field(name="x", type="number", minimum=0, maximum=1, special=(-1,), scale="log", provenance="public")
+    found = field_of({**texts_of(field), "type": "string", "categories": "0\n1"}, field)
+
+    assert (found.type, found.categories, found.special, found.minimum) == ("string", ("0", "1"), (), None)

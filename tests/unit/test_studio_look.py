@@ -9,7 +9,7 @@ import pytest
 
 import lapwing as lw
 from helpers.studio import in_process
-from helpers.studio_releases import add_release, job_with_table
+from helpers.studio_releases import CANARY, add_release, job_with_table
 from lapwing.extras.studio.jobs import new_job
 
 AT = "/job/people/look/1"
@@ -63,6 +63,51 @@ def test_the_verdict_stands_on_top_and_no_private_row_is_needed(home, visitor, r
     assert 'class="internal"' not in answer.text
 
 
+def test_the_last_release_is_shown_and_an_earlier_one_by_its_number(visitor):
+    assert "Look at release 2" in words(visitor.get("/job/people/look"))
+    assert "Look at release 1" in words(visitor.get(AT))
+    assert visitor.get("/job/people/look/3").status == 404
+
+
+def test_a_job_without_a_release_sends_to_the_room_that_makes_one(tmp_path):
+    new_job(tmp_path, "empty", table=str(tmp_path / "empty.csv"))
+
+    answer = in_process(tmp_path).get("/job/empty/look")
+
+    assert answer.status == 200
+    assert 'href="/job/empty/release"' in answer.text
+
+
+def test_the_report_runs_nothing_and_is_the_one_of_the_release(visitor, release, tmp_path):
+    answer = visitor.get(f"{AT}/report")
+
+    release.to_html(tmp_path / "report.html")
+    assert answer.header("content-security-policy").startswith("sandbox; default-src 'none'")
+    assert answer.body == (tmp_path / "report.html").read_bytes()
+
+
+def test_a_table_is_answered_with_counts_shares_and_error_bars(visitor, release):
+    answer = visitor.post(f"{AT}/ask", {"column": ["1", "", ""]})
+
+    assert answer.status == 200
+    for label, count, share, lower, upper, _ in release.query("sex", 10).iter_rows():
+        assert f"{label} {count:,.0f} {100 * share:.1f} % {lower:,} to {upper:,}" in words(answer)
+    assert answer.text.count('class="interval"') == 3  # and what is missing
+    assert "style=" not in answer.text
+
+
+def test_conditions_narrow_a_table_and_alone_they_give_a_number(visitor, release):
+    where = {"w2": "1", "f0": "10", "u0": "39"}
+    told = release.accuracy(where={"smokes": True, "age": lw.between(10, 39)})
+
+    table = visitor.post(f"{AT}/ask", {"column": ["1"], **where})
+    number = visitor.post(f"{AT}/ask", {"column": [""], **where})
+
+    assert f"About {told.count:,.0f} rows meet these conditions." in words(number)
+    counts = re.findall(r"<td class=\"number\">([\d,]+)</td>", table.text)
+    assert sum(int(each.replace(",", "")) for each in counts) == pytest.approx(told.count, abs=2)
+
+
 @pytest.mark.parametrize(
     ("form", "said"),
     [
@@ -106,6 +151,14 @@ def test_rows_under_conditions_are_shown_and_saved_and_nothing_is_stored(home, v
     assert files(home) == before
 
 
+@pytest.mark.parametrize("rows", ["", "0", "-1", "1e9", "10000000"])
+def test_a_number_of_rows_that_cannot_be_is_refused(visitor, rows):
+    answer = visitor.post(f"{AT}/rows/file", {"rows": rows})
+
+    assert answer.status == 400
+    assert "1,000,000" in words(answer)
+
+
 def test_the_real_rows_are_compared_behind_the_door_only_and_forgotten(home, visitor):
     before = files(home)
     assert visitor.get(f"{FEW}/compare").at == f"{FEW}#door"
@@ -128,6 +181,19 @@ def test_the_real_rows_are_compared_behind_the_door_only_and_forgotten(home, vis
     assert visitor.get(f"{FEW}/compare").status == 303
     assert visitor.get(f"{FEW}/compare/report").status == 404
     assert files(home) == before
+
+
+def test_a_comparison_that_fails_says_why_and_shows_no_value(home, visitor):
+    (home / "people.csv").rename(home / "away.csv")
+    try:
+        visitor.post("/job/people/look/2/compare")
+        found = visitor.wait("/job/people/look/2/compare", lambda answer: "data-watch" not in answer.text)
+    finally:
+        (home / "away.csv").rename(home / "people.csv")
+
+    assert 'class="refusal"' in found.text
+    assert CANARY not in found.text
+    visitor.post("/job/people/look/2/compare/forget")
 
 
 @pytest.mark.filterwarnings("ignore:only 1.0 effective")

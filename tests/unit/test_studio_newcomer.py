@@ -9,7 +9,7 @@ import pytest
 from helpers.studio import in_process
 from lapwing.errors import SchemaError
 from lapwing.extras.studio.jobs import read_job
-from lapwing.extras.studio.rooms.fields import field_of
+from lapwing.extras.studio.rooms.fields import field_of, is_poor
 from lapwing.kernel.budget.budget import requested_budget
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.release.runs.shares import USUAL_DELTA, selection_delta
@@ -23,10 +23,38 @@ def typed(kind: str, **form: str) -> Field:
     return field_of({"role": "value", "type": kind, "provenance": "public", **form}, old)
 
 
+def test_bounds_may_be_written_as_the_table_writes_them():
+    dates = typed("date", minimum="1.2.1920", maximum="2023-12-31", format="%d.%m.%Y")
+    numbers = typed("number", minimum="2,5", maximum="10.5", decimalChar=",")
+
+    assert (str(dates.minimum), str(dates.maximum)) == ("1920-02-01", "2023-12-31")
+    assert (numbers.minimum, numbers.maximum) == (2.5, 10.5)
+
+
+def test_a_date_as_the_format_writes_it_is_never_read_in_another_order():
+    field = typed("date", minimum="2020-02-01", maximum="2021-02-01", format="%Y-%d-%m")
+
+    assert (str(field.minimum), str(field.maximum)) == ("2020-02-01", "2021-02-01")
+
+
 @pytest.mark.parametrize(("kind", "text"), [("integer", "1.000.000"), ("number", "much"), ("number", "2,5")])
 def test_a_bound_that_is_no_number_is_refused_in_everyday_words(kind, text):
     with pytest.raises(SchemaError, match=r"write it as 1000 or 2\.5"):
         typed(kind, minimum="0", maximum=text)
+
+
+@pytest.mark.parametrize(
+    ("keys", "expected"),
+    [
+        ({"type": "integer", "constraints": {"minimum": 0, "maximum": 0}, "provenance": "dp"}, True),
+        ({"type": "string", "categories": ["(other)"], "unlisted": "(other)", "provenance": "dp"}, True),
+        ({"type": "string", "categories": ["a", "b"], "provenance": "dp"}, False),
+        ({"type": "string", "categories": ["a"], "provenance": "public"}, False),
+        ({"type": "string", "provenance": "dp"}, False),
+    ],
+)
+def test_what_was_bought_in_vain_is_told(keys, expected):
+    assert is_poor(field_from({"name": "x", **keys})) is expected
 
 
 @pytest.fixture
@@ -52,6 +80,15 @@ def test_nobody_goes_on_without_saying_where_it_is_known_from(visitor, tmp_path)
 
     assert visitor.post("/job/t/column/1", {**form, "provenance": "public"}).at == "/job/t/column/2"
     assert Schema.load_draft(place)["age"].maximum == 99
+
+
+def test_an_account_for_bought_lists_takes_a_delta(visitor, tmp_path):
+    visitor.post("/job/t/schema/bought")
+    page = visitor.get("/job/t/budget").text
+
+    assert 'value="zcdp" checked' in page
+    assert 'name="selection_delta" inputmode="decimal" autocomplete="off" value="5e-10"' in page
+    assert "lapwing schema learn" not in page
 
 
 def box(page, name):
@@ -87,6 +124,25 @@ def test_a_purchase_and_the_release_after_it_share_one_budget(visitor, tmp_path)
     release = requested_budget(epsilon=choices.epsilon, delta=choices.delta).amount
     assert 0.999 * before.limit < before.spent + release <= before.limit
     assert "Together with" in page
+
+
+def test_an_account_of_plain_epsilon_pays_a_purchase_without_delta(visitor, tmp_path):
+    key = re.search(r'name="column" value="([^"]*)"', visitor.get("/job/t/column/2").text)[1]
+    job = {"type": "string", "categories": "a\nb", "provenance": "public"}
+    visitor.post("/job/t/column/2", {"column": key, **job, "then": "next"})
+
+    book = bought_as_shown(visitor, tmp_path, "pure")
+
+    assert float(book.balance("t").spent) == pytest.approx(0.2)
+
+
+def test_a_folder_that_cannot_be_written_is_refused_in_a_sentence(tmp_path):
+    (tmp_path / "t.csv").write_text("a\n1\n")
+    (tmp_path / "lapwing-studio").write_text("in the way")
+    answer = in_process(tmp_path).post("/open", {"table": "t.csv"})
+
+    assert answer.status == 400
+    assert "start the studio in a folder of your own" in answer.text
 
 
 def test_what_a_file_leaves_to_ask_is_asked_and_a_look_counts_all_rows(tmp_path):

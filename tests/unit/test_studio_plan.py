@@ -2,9 +2,15 @@ import json
 import re
 import time
 
+import polars as pl
 import pytest
 
-from helpers.studio_rooms import adult_rooms, small_rooms
+from helpers.studio_rooms import EXAMPLES, SMALL, adult_rooms, small_rooms
+from lapwing.api.synthesize import synthesize
+from lapwing.extras.office.policy import under
+from lapwing.model.certificate.verdict import WORDS
+from lapwing.release.runs.plan.planning import expected_terms, foreseen, planned
+from lapwing.release.runs.settings import read_settings
 
 FORM = {"epsilon": "1", "delta": "", "mechanism": "", "neighbours": "add-remove", "expected_rows": "50,000"}
 
@@ -39,6 +45,15 @@ def test_more_budget_is_less_noise_and_more_for_an_attacker(tmp_path):
     assert "single columns: good" not in shown(rooms, epsilon="0.02", mechanism="Independent").text
 
 
+def test_nothing_is_read_but_the_schema(tmp_path):
+    rooms = small_rooms(tmp_path)
+    (tmp_path / "people.csv").unlink()
+
+    assert shown(rooms).status == 200
+    assert rooms.get("plan").status == 200
+    assert rooms.plan().at == "/job/people/budget"
+
+
 def test_what_cannot_be_planned_is_said_and_stays_typed(tmp_path):
     rooms = small_rooms(tmp_path)
 
@@ -51,6 +66,51 @@ def test_what_cannot_be_planned_is_said_and_stays_typed(tmp_path):
     assert "&#34;&gt;&lt;script&gt;" in refused.html
     assert "<script>" not in refused.html
     assert rooms.job.choices.epsilon == "1"
+
+
+def test_a_table_without_a_schema_is_sent_to_its_room(tmp_path):
+    rooms = small_rooms(tmp_path)
+    rooms.job.file("schema.json").unlink()
+
+    assert "describe its columns in the room Schema" in rooms.get("plan").text
+
+
+def test_choices_are_kept(tmp_path):
+    rooms = small_rooms(tmp_path)
+
+    rooms.plan("0.5", delta="1e-9", mechanism="Independent", expected_rows="20 000")
+
+    kept = rooms.job.choices
+    assert (kept.epsilon, kept.delta, kept.mechanism, kept.expected_rows) == ("0.5", "1e-9", "Independent", "20 000")
+    page = rooms.get("plan").html
+    assert 'value="Independent" checked' in page
+    assert "ε = 0.5, δ = 1e-9" in page
+
+
+def test_mechanisms_whose_columns_are_not_counted_one_by_one_say_what_they_know(tmp_path):
+    page = shown(small_rooms(tmp_path), mechanism="KDTree").text
+
+    assert "cannot be told before the release" in page
+    assert "the noisy count of each leaf" in page
+
+
+def test_a_policy_says_what_it_forbids(tmp_path):
+    policy = tmp_path / "policy.toml"
+    policy.write_text('ask = "the data office"\nrelease = { epsilon = "0.5" }\n')
+    rooms = small_rooms(tmp_path)
+    assert "Forbidden" not in shown(rooms).text
+
+    with under(policy):
+        assert "Forbidden: the policy" in shown(rooms).text
+        assert "Forbidden" not in shown(rooms, epsilon="0.5").text
+
+
+def test_names_of_columns_are_texts(tmp_path):
+    fields = [*SMALL["fields"], {"name": "<img src=x>", "type": "boolean"}]
+    page = shown(small_rooms(tmp_path, {"fields": fields})).html
+
+    assert "&lt;img src=x&gt;" in page
+    assert "<img" not in page
 
 
 @pytest.mark.parametrize("columns", ["adult", "wide"])
@@ -67,3 +127,31 @@ def test_the_slider_is_answered_at_once(tmp_path, columns):
         taken.append(time.perf_counter() - began)
 
     assert sorted(taken)[len(taken) // 2] < 1  # 0.02 on a machine of one's own; others work here
+
+
+def grades_of(epsilon, delta):
+    """Return what a plan of 8,000 rows expects of single columns and pairs, and what a release of them gets."""
+    whole = json.loads((EXAMPLES / "adult.schema.json").read_text())
+    schema = {"fields": whole["fields"][:6]}
+    rows = pl.read_parquet(EXAMPLES / "adult.parquet").head(8000)
+    settings = read_settings(
+        schema, epsilon=epsilon, delta=delta, rho=None, mechanism=None, neighbours="add-remove",
+        expected_rows=rows.height, seed=0,
+    )  # fmt: skip
+    terms = expected_terms(settings.relation, settings.schema, rows.height)
+    expected = foreseen(settings, terms, planned(settings, terms).questions, rows.height).grades
+    release = synthesize(rows, schema, epsilon=epsilon, delta=delta, expected_rows=rows.height, seed=1)
+    return tuple(
+        [WORDS.index(each.word) for each in grades[:2]] for grades in (expected, release.certificate.verdict.grades)
+    )
+
+
+def test_what_is_expected_is_at_most_a_step_from_what_comes_and_ranks_deltas_alike():
+    found = {(epsilon, delta): grades_of(epsilon, delta) for epsilon in ("0.1", "1", "3") for delta in (None, "1e-9")}
+
+    for planned_grades, grades in found.values():
+        assert max(abs(one - other) for one, other in zip(planned_grades, grades, strict=True)) <= 1
+    for epsilon in ("0.1", "1", "3"):
+        (pure, pure_came), (with_delta, came) = found[epsilon, None], found[epsilon, "1e-9"]
+        for place in range(2):
+            assert (pure[place] - with_delta[place]) * (pure_came[place] - came[place]) >= 0

@@ -67,6 +67,35 @@ def test_a_model_is_opened_and_asked_without_any_table(visitor, at, home):
     assert set(home.rglob("*")) == before
 
 
+def test_its_address_stays_when_other_models_come(visitor, at, home):
+    shutil.copy(home / "model.lapwing", home / "a model.lapwing")
+
+    assert addresses(visitor) == [each for each in addresses(visitor) if visitor.get(each).status == 200]
+    assert len(set(addresses(visitor))) == 2
+    assert "<h1>model.lapwing</h1>" in visitor.get(at).text
+
+
+def test_a_model_that_was_replaced_is_read_again(visitor, at, home, made):
+    assert "2 columns" not in words(visitor.get(at))
+    schema = {"fields": [{"name": "a", "type": "boolean"}, {"name": "b", "type": "boolean"}]}
+    (home / "t.csv").write_text("a,b\n" + "true,false\n" * 50)
+
+    lw.synthesize(home / "t.csv", schema, epsilon=1, mechanism=lw.Independent()).save(home / "model.lapwing")
+
+    assert "2 columns" in words(visitor.get(at))
+
+
+def test_files_beside_it_are_checked(visitor, at, home):
+    assert "All 2 files that people-synthetic.csv.certificate.json names are here" in words(visitor.post(f"{at}/check"))
+
+    (home / "people-synthetic.csv").write_text("other rows")
+
+    found = words(visitor.post(f"{at}/check"))
+    assert "Not all is as people-synthetic.csv.certificate.json says" in found
+    assert "people-synthetic.csv: it is not the file that was written with the certificate" in found
+    assert str(home) not in found
+
+
 @pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="needs OpenSSH")
 def test_it_tells_who_signed_and_refuses_another_key(visitor, at, home):
     for name in ("ada", "eve"):
@@ -92,6 +121,12 @@ def test_a_certificate_cannot_make_the_studio_read_other_files(visitor, at, home
     found = words(visitor.post(f"{at}/check"))
 
     assert "../outside: the certificate names it, and it was not given" in found
+
+
+def test_without_a_certificate_it_says_what_to_ask_for(visitor, at, home):
+    (home / "people-synthetic.csv.certificate.json").write_text("no certificate")
+
+    assert "No certificate in this folder names this model" in words(visitor.get(at))
 
 
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04 nonsense", b"<script>alert(1)</script>"])

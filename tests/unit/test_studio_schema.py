@@ -101,6 +101,23 @@ def test_cells_are_looked_at_only_behind_the_door(messy, tmp_path):
     assert "were guessed from the cells" in page
 
 
+def test_a_second_tab_does_not_begin_anew(typed, tmp_path):
+    save(typed, 1, {"type": "integer", "minimum": "0", "maximum": "120", "provenance": "public"})
+    (tmp_path / "mbi.json").write_text('{"age": 85, "sex": 2}')
+    typed.post("/job/people/schema/draft")
+    typed.post("/job/people/schema/file", {"file": "mbi.json"})
+
+    assert kept(tmp_path, "people")["age"].maximum == 120
+
+
+def test_a_typed_file_needs_no_door(tmp_path):
+    pl.DataFrame({"age": [SECRET]}).write_parquet(tmp_path / "t.parquet")
+    visitor = in_process(tmp_path)
+    visitor.post("/open", {"table": "t.parquet"})
+
+    assert 'class="door"' not in visitor.get("/job/t/schema").text
+
+
 def test_a_schema_and_a_foreign_description_are_taken_as_they_are(typed, tmp_path):
     own = Schema.load({"fields": [{"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 9}}]})
     own.save(tmp_path / "own.json")
@@ -121,6 +138,31 @@ def test_a_schema_and_a_foreign_description_are_taken_as_they_are(typed, tmp_pat
     assert outside.status == 400
     assert "no file of that name" in outside.text
     assert not (tmp_path / "lapwing-studio" / "people" / "schema.json").exists()
+
+
+def test_all_is_said_column_by_column_and_the_schema_is_done(typed, tmp_path):
+    assert save(typed, 1, {"type": "integer", "minimum": "0", "maximum": "120", "provenance": "public"}) == ""
+    said = {"type": "string", "categories": "f\r\nm\r\n", "missing": "never", "provenance": "assumed"}
+    assert save(typed, 2, said) == ""
+    assert save(typed, 3, {"role": "leave"}) == ""
+    early = typed.post("/job/people/schema/done")
+    assert save(typed, 3, {"type": "boolean", "provenance": "public"}) == ""
+    done = typed.post("/job/people/schema/done")
+    found = Schema.load(tmp_path / "lapwing-studio" / "people" / "schema.json")
+
+    assert early.status == 400
+    assert "ill" in early.text
+    assert done.at == "/job/people/check"
+    assert not found.is_draft
+    assert found.names == ("age", "sex", "ill")
+    assert (found["age"].minimum, found["age"].maximum, found["age"].provenance) == (0, 120, "public")
+    assert (found["sex"].categories, found["sex"].required, found["sex"].provenance) == (("f", "m"), True, "assumed")
+
+    back = typed.get("/job/people/schema").text
+    assert '<option value="2">who</option>' in back
+    typed.post("/job/people/schema/back", {"column": "2"})
+    assert kept(tmp_path, "people").names == ("age", "sex", "who", "ill")
+    assert kept(tmp_path, "people").is_draft
 
 
 def test_a_refused_column_keeps_what_was_typed_and_changes_nothing(typed, tmp_path):
@@ -165,6 +207,106 @@ def test_what_is_typed_is_judged_and_not_kept(typed, tmp_path, form, said):
     assert said in answer.text
     assert "<html" not in answer.text
     assert (tmp_path / "lapwing-studio" / "people" / "schema.json").read_bytes() == before
+
+
+def test_a_form_of_a_column_that_moved_is_refused(typed, tmp_path):
+    key = column_key(typed.get("/job/people/column/1").text)
+    save(typed, 1, {"role": "leave"})
+    answer = typed.post("/job/people/column/1", {"column": key, "type": "integer", "minimum": "0", "maximum": "1"})
+
+    assert answer.status == 400
+    assert "have changed" in answer.text
+    assert kept(tmp_path, "people").names == ("sex", "who", "ill")
+
+
+def test_a_look_at_a_column_is_marked_and_leaves_no_trace(messy, tmp_path):
+    drafted(messy, "clinic")
+    folder = tmp_path / "lapwing-studio" / "clinic"
+    before = {each.name: each.read_bytes() for each in folder.iterdir()}
+    looked = messy.post("/job/clinic/column/1/look", {"type": "string", "description": "typed before"})
+    after = messy.get("/job/clinic/column/1")
+
+    assert 'class="internal"' in looked.text
+    assert SECRET in looked.text
+    assert "A list copied" in looked.text
+    assert box(looked.text, "description") == "typed before"
+    assert SECRET not in after.text
+    assert 'class="internal"' not in after.text
+    assert {each.name: each.read_bytes() for each in folder.iterdir()} == before
+    assert messy.get("/job/clinic/column/1/look").status == 405
+
+
+def test_rows_of_one_person_are_protected_together(typed, tmp_path):
+    key = column_key(typed.get("/job/people/column/3").text)
+    refused = typed.post("/job/people/schema/unit", {"who": "column", "unit": key, "most": "many"})
+    nobody = typed.post("/job/people/schema/unit", {"who": "column", "unit": "", "most": "2"})
+    both = typed.post("/job/people/schema/unit", {"who": "row", "unit": key, "most": "2"})
+    typed.post("/job/people/schema/unit", {"who": "column", "unit": key, "most": "2"})
+    found = kept(tmp_path, "people")
+
+    assert refused.status == 400
+    assert box(refused.text, "most") == "many"
+    assert found.unit_label == "who:2"
+    assert found["who"].identifier
+    assert (nobody.status, both.status) == (400, 400)
+    assert "identifies the person, and stays" in save(typed, 3, {"role": "leave"})
+
+    typed.post("/job/people/schema/unit", {"who": "row", "unit": key, "most": "2"})
+    assert kept(tmp_path, "people").privacy_unit is None
+
+
+def test_rules_are_checked_and_a_broken_one_stays_in_its_box(typed, tmp_path):
+    save(typed, 1, {"type": "integer", "minimum": "0", "maximum": "9", "provenance": "public"})
+    save(typed, 2, {"type": "string", "categories": "f\nm\nx", "provenance": "public"})
+    save(typed, 3, {"role": "identifier"})
+    save(typed, 4, {"type": "boolean", "missing": "never", "provenance": "public"})
+    good = '{"never": {"sex": "x"}}\n\n{"when": {"ill": true}, "then": {"age": {"minimum": 3}}}'
+    bad = [
+        '{"never": {"sax": "x"}}',
+        '{"never"',
+        '{"never": {"sex": "unknown"}}',
+        '{"never": {"ill": true}}\n{"never": {"ill": false}}',
+    ]
+
+    assert typed.post("/job/people/schema/rules", {"rules": good}).status == 303
+    page = typed.get("/job/people/schema").text
+    assert "never sex is x" in page
+    assert "sex: x" in page
+    for text in bad:
+        answer = typed.post("/job/people/schema/rules", {"rules": text})
+        assert answer.status == 400
+        assert text.splitlines()[0] in unescape(answer.text)
+        assert len(kept(tmp_path, "people").rules) == 2
+
+
+def test_the_file_is_given_away_compared_and_edited(typed, tmp_path):
+    taken = typed.get("/job/people/schema.json")
+    save(typed, 1, {"type": "integer", "minimum": "0", "maximum": "123", "provenance": "public"})
+    page = typed.get("/job/people/schema/json").text
+    text = typed.get("/job/people/schema.json").text
+
+    assert taken.header("content-disposition") == 'attachment; filename="people.schema.json"'
+    assert Schema.load_draft(json.loads(taken.text)).names == ("age", "sex", "who", "ill")
+    assert re.search(r"<ins>[^<]*123", page)
+    assert re.search(r"<del>[^<]*age", page)
+
+    edited = text.replace("123", "99").replace("\n", "\r\n")
+    assert typed.post("/job/people/schema/json", {"text": edited}).status == 303
+    assert kept(tmp_path, "people")["age"].maximum == 99
+    refused = typed.post("/job/people/schema/json", {"text": "{" + edited})
+    assert refused.status == 400
+    assert "is not JSON" in refused.text
+    assert "&#34;maximum&#34;: 99" in refused.text
+    assert kept(tmp_path, "people")["age"].maximum == 99
+
+
+def test_questions_of_a_description_are_answered(typed, tmp_path):
+    table = {**kept(tmp_path, "people").to_dict(), "questions": ["one?", "two?"]}
+    typed.post("/job/people/schema/json", {"text": json.dumps(table)})
+
+    assert "two?" in typed.get("/job/people/schema").text
+    typed.post("/job/people/schema/answered", {"question": ["0", "1"]})
+    assert kept(tmp_path, "people").questions == ()
 
 
 def test_what_nobody_knows_is_bought_and_recorded(typed, tmp_path):
@@ -247,3 +389,11 @@ def test_a_purchase_that_was_cut_off_goes_on_and_another_begins_anew(typed, tmp_
     (folder / "schema.json").write_bytes(before)
     assert buy("2000")["age"].maximum == 60
     assert (folder / "bought-2.certificate.json").is_file()
+
+
+def test_nothing_is_found_where_no_schema_is(messy):
+    for path in ("column/1", "schema.json", "schema/json", "buy"):
+        assert messy.get(f"/job/clinic/{path}").status == 404
+    drafted(messy, "clinic")
+    for number in ("0", "6", "x"):
+        assert messy.get(f"/job/clinic/column/{number}").status == 404

@@ -9,16 +9,19 @@ import pytest
 
 import lapwing as lw
 from lapwing.errors import ParameterError, SchemaError
-from lapwing.extras.evaluate.metrics.declared import compare_weighted
+from lapwing.extras.evaluate.metrics.declared import compare_weighted, weighted_figures, weighted_record
+from lapwing.extras.evaluate.report.tables import weighted_lines, weighted_section
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts
+from lapwing.kernel.terms import Terms
 from lapwing.maths.noise_tails import weighted_sum_tail
+from lapwing.mechanisms.adaptive.mechanism import Adaptive
 from lapwing.model.evidence import AskedTable, intervals
 from lapwing.model.laws import laws_from_probabilities, point_laws
 from lapwing.model.model import Bernoulli, Indexed, ReleasedModel, Spans, narrow
 from lapwing.model.sampling.marginals import marginal, mean_weights, weighted_marginal
-from lapwing.schema.fields import weights_at
+from lapwing.schema.fields import Field, weights_at
 from lapwing.schema.groupings.grouping import cut, identity
 from lapwing.schema.schemas import Schema
 
@@ -47,6 +50,12 @@ def test_a_weight_that_cannot_be_one_is_refused(weight, changes, says) -> None:
         schema_of(weight, **changes)
 
 
+def test_codes_of_special_and_missing_weights_stand_for_nobody() -> None:
+    field = Field(name="w", type="number", minimum=0.5, maximum=2.5, resolution=0.5, special=(9.0,))
+
+    assert weights_at(field, np.arange(field.domain.size)).tolist() == [0.5, 1.0, 1.5, 2.0, 2.5, 0.0, 0.0]
+
+
 LAWS = {
     "points": Indexed(narrow(np.arange(6) % 3), point_laws([0, 3, 40])),
     "histogram": Indexed(
@@ -72,6 +81,13 @@ def test_weighted_totals_of_a_model_are_sums_over_the_weight_s_own_values(kind) 
     assert mean_weights(LAWS[kind], weight).shape == (6,)
 
 
+def test_a_weight_is_no_column_of_its_own_totals() -> None:
+    release = lw.synthesize(people(50), schema_of(), epsilon=1, seed=0)
+
+    with pytest.raises(ParameterError, match="is the weight itself"):
+        release.query("w", weighted=True)
+
+
 def test_weighted_totals_without_a_weight_are_refused_with_a_way_out() -> None:
     release = lw.synthesize(people(50), dataclasses.replace(schema_of(), weight=None), epsilon=1, seed=0)
 
@@ -85,6 +101,16 @@ def people(rows: int) -> pl.DataFrame:
     return pl.DataFrame(
         {"sex": sex, "age": rng.integers(0, 100, rows), "w": np.where(sex == "f", 10, 30) + rng.integers(0, 5, rows)}
     )
+
+
+def test_weighted_totals_of_a_release_are_near_the_true_ones() -> None:
+    data = people(3000)
+    table = lw.synthesize(data, schema_of(), epsilon=20, seed=0).query("sex", weighted=True)
+    true = data.group_by("sex").agg(pl.col("w").sum()).sort("sex")["w"].to_numpy()
+
+    assert table.columns == ["sex", "total", "share", "lower", "upper", "basis"]
+    np.testing.assert_allclose(table["total"].to_numpy(), true, rtol=0.05)
+    assert table["share"].sum() == pytest.approx(1)
 
 
 def answered(codes, schema, law, rng, cuts):
@@ -122,6 +148,31 @@ def test_intervals_hold_the_true_weighted_totals_as_often_as_they_say(law) -> No
     assert 0 < width < 2 * true[0]
 
 
+def test_intervals_without_noise_to_speak_of_are_those_of_the_groups_alone() -> None:
+    schema, rng = schema_of(), np.random.default_rng(5)
+    codes = {"sex": np.zeros(100, dtype=np.int64), "w": np.arange(100) % 40}
+    tiny = NoiseLaw("laplace", Fraction(1, 100))
+    answer = answered(codes, schema, tiny, rng, list(range(1, 40)))
+    sex = identity(schema.field("sex").domain)
+
+    found = intervals([answer], AskedTable(["sex"], [sex]), Fraction(1, 20), weight=schema.field("w"))
+
+    total = int((codes["w"] + 1).sum())
+    assert found.lower[0] == pytest.approx(total, abs=3)
+    assert found.upper[0] == pytest.approx(total, abs=3)
+
+
+def test_a_table_without_the_weight_gives_no_interval() -> None:
+    schema = schema_of()
+    sex = identity(schema.field("sex").domain)
+    question = MarginalCounts(columns=("sex",), groupings=(sex,), cost=Budget.pure(1))
+    answer = NoisyCounts(question, np.array([5, 5, 0]), NoiseLaw("laplace", Fraction(1)))
+
+    found = intervals([answer], AskedTable(["sex"], [sex]), Fraction(1, 20), weight=schema.field("w"))
+
+    assert not found.terms.any()
+
+
 @pytest.mark.parametrize("kind", ["gaussian", "laplace"])
 def test_a_weighted_tail_is_never_passed_more_often_than_it_says(kind) -> None:
     rng, factors, terms = np.random.default_rng(8), np.array([1.0, 7.0, 0.0, 2.5]), np.array([3, 2, 9, 40])
@@ -137,6 +188,17 @@ def test_a_weighted_tail_is_never_passed_more_often_than_it_says(kind) -> None:
 
     assert passed < 0.05
     assert float((np.abs(noise @ many) > tail / 2).mean()) > 0.05
+
+
+def test_adaptive_prefers_tables_with_the_weight_as_its_workload_does() -> None:
+    schema = schema_of()
+    plain = dataclasses.replace(schema, weight=None)
+
+    def wanted(mechanism: Adaptive, of: Schema) -> object:
+        return mechanism.check(of, Budget.pure(1), Terms(relation="add-remove"))
+
+    assert wanted(Adaptive(), schema) == wanted(Adaptive(workload=("w",)), plain)
+    assert wanted(Adaptive(), plain) == (frozenset(), ())
 
 
 def coded(rows, seed=0):
@@ -166,3 +228,45 @@ def test_weighted_errors_are_those_of_polars() -> None:
     )
     assert np.sign(found.columns[1].means["synthetic"]) == np.sign(means[1] - means[0])
     assert 25 < (means[1] - means[0]) / found.columns[1].means["synthetic"] < 32  # the deviation of ages from 0 to 99
+
+
+def test_without_a_weight_nothing_is_compared() -> None:
+    real = coded(20)
+
+    assert compare_weighted(real, {"synthetic": real}, dataclasses.replace(schema_of(), weight=None)) is None
+    assert weighted_record(None) is None
+
+
+def test_the_weight_survives_saving_and_is_part_of_the_fingerprint(tmp_path) -> None:
+    schema = schema_of()
+    schema.save(tmp_path / "schema.json")
+
+    assert Schema.load(tmp_path / "schema.json") == schema
+    assert schema.weight == "w"
+    assert schema.fingerprint != dataclasses.replace(schema, weight=None).fingerprint
+
+
+def test_a_draft_may_leave_the_bounds_of_its_weight_open() -> None:
+    blank = {"name": "w", "type": "number"}
+
+    assert Schema.load_draft({"weight": "w", "fields": [SEX, blank]}).weight == "w"
+
+
+def test_records_figures_and_section_hold_every_column_but_the_weight() -> None:
+    real = coded(400)
+    others = {name: coded(400, seed) for seed, name in enumerate(("synthetic", "bootstrap", "independent"), 1)}
+    found = compare_weighted(real, others, schema_of())
+
+    record, figures = weighted_record(found), weighted_figures(found)
+    section = weighted_section(found, {"sex": 0.1, "age": 0.2})
+
+    assert [each["column"] for each in record["columns"]] == ["sex", "age"]
+    assert len(record["columns"][1]["cells"]) == 20
+    assert [each.metric.key for each in figures] == [
+        "weighted_total_error",
+        "weighted_variation",
+        "weighted_mean_error",
+    ]
+    assert {line[0] for line in section.parts[1].lines} == {"sex", "age"}
+    assert section.folded[0].lines
+    assert [line[0] for line in weighted_lines(found, 1)] == ["weighted by w", "total weight", "age"]

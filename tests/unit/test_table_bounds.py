@@ -61,3 +61,20 @@ def test_empty_cells_that_a_fit_left_empty_pay_for_their_noise_once():
     # Were the third bound not there: half the absolute noise.
     quiet = TableNoise(np.full(cells, 1e6), cells * size, (0.0, 0.0))
     assert variation_bound(released, noisy, quiet) == pytest.approx(cells * size / 2 / 5000)
+
+
+def test_a_release_of_nothing_may_be_anywhere():
+    noise = TableNoise(np.full(2, 5.0), 8.0, (-3.0, 3.0))
+
+    assert variation_bound(np.zeros(2), np.array([50, 60]), noise) == 1.0
+    assert variation_bound(np.ones(2), np.array([-50, -60]), noise) == 1.0
+
+
+def test_without_a_bound_of_the_absolute_sum_the_largest_noise_still_tells():
+    known = TableNoise(np.full(2, 5.0), np.inf, (0.0, np.inf))
+
+    assert variation_bound(np.array([60.0, 40.0]), np.array([60, 40]), known) == pytest.approx(0.1)
+
+
+def test_a_true_count_is_never_below_zero():
+    assert count_errors(np.array([0.0]), np.array([-20]), np.array([25.0])).tolist() == [5.0]

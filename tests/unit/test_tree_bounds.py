@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from helpers.small_trees import cube_deltas, cube_diameters, cube_splits, summed_upwards
-from lapwing.mechanisms.shared.trees.budget import default_shares, paper_shares
+from lapwing.errors import ParameterError
+from lapwing.mechanisms.shared.trees.budget import default_shares, optimal_shares, paper_scales, paper_shares
 from lapwing.mechanisms.shared.trees.model import consistent_counts, fair_rounding
 from lapwing.mechanisms.shared.trees.simulation import (
     NoiseTree,
@@ -15,10 +16,11 @@ from lapwing.mechanisms.shared.trees.simulation import (
     noise_variance,
     simulated_bound,
     stopped_bound,
+    theorem_4_2,
     theorem_4_3,
     tree_deltas,
 )
-from lapwing.mechanisms.shared.trees.trees import tree_least_squares
+from lapwing.mechanisms.shared.trees.trees import Split, tree_least_squares
 
 DEPTH = 6
 
@@ -47,6 +49,23 @@ def test_deltas_of_a_cube_are_those_of_the_specification(dimension: int) -> None
     assert deltas == cube_deltas(7, dimension)
 
 
+def test_deltas_count_only_cells_that_divide() -> None:
+    splits = [Split(0, np.array([0, 0])), Split(0, np.array([0, 0, 1]))]
+
+    deltas = tree_deltas(splits, [np.array([1.0]), np.array([0.6, 0.4]), np.array([0.3, 0.3, 0.4])])
+
+    assert deltas == [1.0, 1.0, 0.6]
+
+
+def test_diameters_are_the_largest_sides_of_cells() -> None:
+    sides = [np.array([0.5, 0.2, 0.3]), np.array([0.25, 0.25])]
+
+    diameters = cell_diameters(sides)
+
+    whole = np.broadcast_to(diameters, (3, 2))
+    assert [[max(sides[0][i], sides[1][j]) for j in range(2)] for i in range(3)] == whole.tolist()
+
+
 @pytest.mark.parametrize("root", ["noisy", "exact"])
 def test_theorem_4_3_is_theorem_4_2_at_the_optimal_scales(root: str) -> None:
     deltas = cube_deltas(8, 2)
@@ -56,6 +75,18 @@ def test_theorem_4_3_is_theorem_4_2_at_the_optimal_scales(root: str) -> None:
     first = 1 if root == "exact" else 0
     total = math.fsum(math.sqrt(delta) for delta in deltas[first:])
     assert bound == pytest.approx((1 + first) * 2 * math.sqrt(2) / (0.5 * 1000) * total**2 + 0.1)
+
+
+def test_no_other_scales_of_the_same_cost_have_a_smaller_bound() -> None:
+    deltas = cube_deltas(8, 2)
+    best = theorem_4_3(deltas, 0.5, rows=1000, resolution=0.1)
+    rng = np.random.default_rng(1)
+
+    for _ in range(200):
+        parts = np.exp(rng.normal(0, 0.2, 9)) / paper_scales(deltas, "pure", 0.5)
+        scales = 1 / (0.5 * parts / parts.sum())
+
+        assert theorem_4_2(deltas, scales.tolist(), rows=1000, resolution=0.1) > best
 
 
 def measured_transport(leaf, final, splits):
@@ -129,3 +160,33 @@ def test_simulated_noise_has_the_discrete_law(kind: str, parameter: float) -> No
     true_variance = float((law * support**2).sum())
     assert noise_variance(kind, parameter) >= true_variance * (1 - 1e-9)
     assert kind == "gaussian" or noise_variance(kind, parameter) == pytest.approx(true_variance, rel=1e-9)
+
+
+def test_chunks_do_not_change_what_is_simulated() -> None:
+    tree = line_tree(optimal_shares(cube_deltas(13), "pure"))
+    assert tree.nodes * 200 > 2**20
+
+    mean = simulated_bound(tree, rows=1.0, simulations=200, rng=np.random.default_rng(1)) - tree.resolution
+    again = simulated_bound(tree, rows=1.0, simulations=200, rng=np.random.default_rng(1)) - tree.resolution
+
+    assert mean == again
+    bound = stopped_bound(cube_deltas(13), tree.variances, [1e9] * 13 + [0.0], rows=1.0)
+    assert 0.6 * bound < mean < bound
+
+
+def test_a_bound_needs_a_simulation_and_rows() -> None:
+    rng = np.random.default_rng(1)
+
+    with pytest.raises(ParameterError, match="simulations must be"):
+        simulated_bound(line_tree([1.0]), rows=1.0, simulations=0, rng=rng)
+    with pytest.raises(ParameterError, match="rows must be"):
+        simulated_bound(line_tree([1.0]), rows=0.0, simulations=1, rng=rng)
+    with pytest.raises(ParameterError, match="rows must be"):
+        stopped_bound([1.0], [1.0], [0.0], rows=-1)
+    with pytest.raises(ParameterError, match="rows must be"):
+        theorem_4_2([1.0], [1.0], rows=math.nan, resolution=0.0)
+
+
+def test_a_noise_tree_needs_all_levels() -> None:
+    with pytest.raises(ParameterError, match="2 diameters and noise parameters"):
+        NoiseTree(splits=tuple(cube_splits(1)), diameters=(np.ones(1),), kind="laplace", parameters=(1.0, 1.0))

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import time
 from fractions import Fraction
 
 import numpy as np
@@ -12,6 +13,7 @@ from helpers.small_trees import cube_deltas
 from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.mechanisms.shared.trees import budget as share_search
+from lapwing.mechanisms.shared.trees import budget as tree_budget
 from lapwing.mechanisms.shared.trees.budget import (
     DEEP_SHARE,
     SHARE_UNITS,
@@ -21,6 +23,7 @@ from lapwing.mechanisms.shared.trees.budget import (
     optimal_shares,
     paper_scales,
     paper_shares,
+    unit_sd,
 )
 
 NOTIONS = ("pure", "zcdp")
@@ -94,6 +97,32 @@ def test_the_papers_gaussian_scales_are_those_of_the_specification(root: str) ->
     )
 
 
+@notions
+def test_the_papers_shares_minimise_the_papers_bound(notion: str) -> None:
+    deltas = cube_deltas(6, 2)
+    power = 1 if notion == "pure" else 0.5
+    rng = np.random.default_rng(1)
+
+    def bound(shares):
+        return sum(delta * float(share) ** -power for delta, share in zip(deltas, shares, strict=True))
+
+    best = bound(paper_shares(deltas, notion))
+
+    for _ in range(200):
+        nearby = np.array([float(share) for share in paper_shares(deltas, notion)]) * np.exp(rng.normal(0, 0.1, 7))
+        # Shares are rounded to 10^-6, which moves the minimum in second order only.
+        assert bound(nearby / nearby.sum()) >= best * (1 - 1e-9)
+
+
+def test_shares_and_scales_of_the_paper_agree() -> None:
+    deltas = cube_deltas(9, 2)
+
+    shares = paper_shares(deltas, "pure")
+
+    # Shares are whole multiples of 2^-20.
+    assert [float(1 / share) for share in shares] == pytest.approx(paper_scales(deltas, "pure", 1.0), rel=1e-3)
+
+
 def best_over_subsets(deltas, notion, root):
     """Try every set of levels, each from equal shares, with a general-purpose minimiser."""
     first = 1 if root == "exact" else 0
@@ -125,6 +154,22 @@ def test_the_optimum_is_that_of_a_search_over_all_subsets(deltas: list, notion: 
     assert factor(deltas, shares, notion, root) == pytest.approx(best, rel=1e-5)
 
 
+def test_the_subset_search_notices_a_poor_local_minimum() -> None:
+    deltas = cube_deltas(5)
+    # What the paper would take here: every level, in equal parts.
+    stuck = factor(deltas, [1 / 6] * 6, "pure", "noisy")
+
+    assert stuck > best_over_subsets(deltas, "pure", "noisy") * 1.05
+
+
+@cubes
+@roots
+def test_pure_optima_leave_levels_out(dimension: int, root: str) -> None:
+    shares = optimal_shares(cube_deltas(12, dimension), "pure", root)
+
+    assert sum(share > 0 for share in shares) < 7
+
+
 @cubes
 @pytest.mark.parametrize("notion", NOTIONS)
 def test_deep_levels_share_a_tenth(dimension: int, notion: str) -> None:
@@ -135,6 +180,17 @@ def test_deep_levels_share_a_tenth(dimension: int, notion: str) -> None:
     assert [abs(shares[level] - DEEP_SHARE / 2) < Fraction(1, 2**20) for level in (11, 13)] == [True] * 2
     assert [shares[level] for level in (10, 12)] == [0, 0]
     assert abs(float(sum(shares[:10])) - 0.9) < 2e-6
+
+
+def test_deep_levels_stop_where_the_tree_does() -> None:
+    deltas = cube_deltas(12)
+
+    shorter = default_shares(deltas, 9, "pure")
+    none = default_shares(deltas, 11, "pure")
+
+    assert len(shorter) == 12
+    assert abs(float(shorter[-1]) - 0.1) < 1e-6
+    assert none == optimal_shares(deltas[:12], "pure")
 
 
 @notions
@@ -176,13 +232,81 @@ def test_the_dynamic_programme_finds_the_optimum_it_promises(notion: str, dimens
     assert refined <= reached
 
 
+@pytest.mark.parametrize("rows", [10**3, 10**4, 10**5, 10**6])
+def test_the_depth_is_three_to_five_levels_short_of_the_papers(rows: int) -> None:
+    halves = [2.0**-level for level in range(25)]
+
+    depth = chosen_depth(cube_deltas(24), halves, unit_sd("pure", 1.0, 1) / rows, "pure")
+
+    assert 3 <= math.ceil(math.log2(rows)) - depth <= 5
+
+
+def test_noise_makes_the_depth_smaller() -> None:
+    halves = [2.0**-level for level in range(25)]
+
+    depths = [chosen_depth(cube_deltas(24), halves, noise, "pure") for noise in (1e-9, 1e-6, 1e-3, 1.0, 1e3)]
+
+    assert depths == sorted(depths, reverse=True)
+    assert depths[-1] == 0
+
+
+@notions
+@roots
+@pytest.mark.parametrize(
+    "deltas",
+    [[1.0], [0.0], [0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [1.0, 0.0, 4.0, 0.0, 1e9, 1e-9], [1.0, 1e-12, 1.0], [1e-12] * 60],
+    ids=str,
+)
+def test_odd_deltas_still_give_the_deepest_level_a_share(deltas: list, notion: str, root: str) -> None:
+    shares = optimal_shares(deltas, notion, root)
+
+    nothing_to_ask = len(deltas) == 1 and root == "exact"
+    assert sum(shares) == (0 if nothing_to_ask else 1)
+    assert nothing_to_ask or shares[-1] > 0
+
+
+@notions
+def test_twenty_five_levels_take_milliseconds(notion: str) -> None:
+    spent = []
+    for attempt in range(3):
+        deltas = [1.0 + attempt / 1000, *cube_deltas(24, 2)]
+        start = time.process_time()
+        optimal_shares(deltas, notion)
+        spent.append(time.process_time() - start)
+
+    # About 6 ms; the limit is the builder's target.
+    assert min(spent) < 0.05
+
+
+def test_the_cache_is_bounded_and_hit_by_equal_numbers() -> None:
+    deltas = cube_deltas(7, 3)
+    first = optimal_shares(deltas, "pure")
+    hits = tree_budget._optimal.cache_info().hits
+
+    again = optimal_shares(np.array(deltas), "pure")
+
+    assert again is first
+    assert tree_budget._optimal.cache_info().hits == hits + 1
+    assert tree_budget._optimal.cache_info().maxsize == tree_budget.CACHED_TREES
+
+
 @pytest.mark.parametrize("deltas", [[], [1.0, -1.0], [1.0, math.nan], [math.inf], [1.0] * 200], ids=len)
 def test_impossible_deltas_are_refused(deltas: list) -> None:
     with pytest.raises(ParameterError, match="deltas must be"):
         optimal_shares(deltas, "pure")
 
 
+def test_the_paper_needs_every_delta() -> None:
+    with pytest.raises(ParameterError, match="every delta above 0"):
+        paper_scales([1.0, 0.0], "pure", 1.0)
+
+
 @pytest.mark.parametrize("depth", [-1, 3])
 def test_a_depth_outside_the_tree_is_refused(depth: int) -> None:
     with pytest.raises(ParameterError, match="from 0 to 2"):
         default_shares([1.0, 1.0, 1.0], depth, "pure")
+
+
+def test_depths_need_one_resolution_per_level() -> None:
+    with pytest.raises(ParameterError, match="one per level"):
+        chosen_depth([1.0, 1.0], [1.0], 0.1, "pure")

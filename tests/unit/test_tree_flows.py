@@ -80,6 +80,12 @@ def test_on_a_line_of_steps_the_cost_is_the_distance(seed: int) -> None:
     assert cost == pytest.approx(cheapest(surplus, code_distances([STEPS])))
 
 
+def test_without_inner_distances_the_cost_of_a_pair_is_what_moves() -> None:
+    metric, _ = tree_of([Domain(2, 0, False, ordered=False, continuous=False)], 1)
+
+    assert flow_costs(summed(np.array([[3.0, -3.0]]), metric.splits), metric)[-1, 0] == 3.0
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_on_a_square_the_cost_is_a_little_above_the_distance(seed: int) -> None:
     metric, _ = tree_of([REAL, REAL], 4)
@@ -125,3 +131,12 @@ def test_no_row_moves_further_than_the_inner_distance(domains: list[Domain]) -> 
             inner = float((levels[level][0] * metric.inner[level]).sum())
 
             assert float(even @ far[code]) <= inner + 1e-12
+
+
+def test_a_cost_is_that_of_the_surplus_over_an_even_mass() -> None:
+    metric, _ = tree_of([REAL], 3)
+    surplus = surplus_of(np.random.default_rng(1), (8,))
+
+    costs = [flow_costs(summed((surplus + more)[None], metric.splits), metric)[-1, 0] for more in (0.0, 2.0)]
+
+    assert costs[0] == pytest.approx(costs[1])

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from helpers.small_trees import is_consistent, noisy_levels, random_splits
+from helpers.small_trees import cube_splits, is_consistent, noisy_levels, random_splits, summed_upwards
 from lapwing.mechanisms.shared.trees.shrinkage import shrunk_fit
 from lapwing.mechanisms.shared.trees.trees import Split, tree_least_squares
 
@@ -37,3 +37,36 @@ def test_a_child_moves_by_one_standard_deviation_at_most(counts: list[int], vari
 
     assert fit[0] == plain[0]
     assert abs(fit[1][0] - plain[1][0]) <= math.sqrt(variance / 2) + 1e-9
+
+
+def test_without_noise_nothing_is_shrunk() -> None:
+    splits = cube_splits(5)
+    exact = summed_upwards(np.random.default_rng(1).poisson(9, 32), splits)
+
+    fit = shrunk_fit([None] * 5 + [exact[-1]], splits, [math.inf] * 5 + [0.0], even(splits))
+
+    assert fit[-1] == pytest.approx(exact[-1])
+
+
+def mean_errors(leaf: np.ndarray, rng: np.random.Generator) -> tuple[float, float]:
+    """Return what must move along a line on average, after shrinking and by least squares."""
+    splits = cube_splits(8)
+    found = []
+    for _ in range(40):
+        noisy = leaf + np.rint(rng.laplace(0, 8, leaf.shape)).astype(np.int64)
+        tree = [np.array([int(leaf.sum())]), *[None] * 7, noisy], splits, [0.0, *[math.inf] * 7, 128.0]
+        fits = shrunk_fit(*tree, even(splits))[-1], tree_least_squares(*tree)[-1]
+        found.append([np.abs(np.cumsum(fit - leaf)).sum() / leaf.sum() / leaf.size for fit in fits])
+    shrunk, plain = np.mean(found, axis=0).tolist()
+    return shrunk, plain
+
+
+def test_even_rows_come_out_more_even_and_lumps_stay_lumps() -> None:
+    rng, lumps = np.random.default_rng(1), np.zeros(256, dtype=np.int64)
+    lumps[[3, 50, 51, 200]] = [800, 700, 300, 200]
+
+    shrunk_even, plain_even = mean_errors(np.full(256, 8), rng)
+    shrunk_lumps, plain_lumps = mean_errors(lumps, rng)
+
+    assert shrunk_even < 0.7 * plain_even
+    assert shrunk_lumps < 1.25 * plain_lumps

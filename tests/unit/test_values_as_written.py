@@ -135,6 +135,12 @@ def test_a_single_precision_cell_is_the_decimal_that_it_is_written_as(container,
     assert codes(SINGLE[container], field) == codes(pl.DataFrame({"v": DECIMALS}), field)
 
 
+def test_a_half_precision_cell_is_too():
+    halves = pd.DataFrame({"v": np.array([-0.1, 0.2, 99.9], dtype=np.float16)})
+
+    assert codes(halves, LIST) == [0, 1, 2]
+
+
 BIG = [-(2**63), -(2**53) - 1, 2**53 + 1, 2**62 + 1, 2**63 - 1]
 
 
@@ -154,6 +160,13 @@ def test_whole_numbers_beyond_floats_come_back_exactly_in_pandas(field):
 
     for rows in (release.sample(), release.sample(like=frame)):
         assert {int(value) for value in rows["v"].dropna()} == set(values)
+
+
+def test_small_whole_numbers_stay_numpys():
+    schema = lw.Schema.load({"fields": [{**DAY, "type": "integer", "constraints": {"minimum": 0, "maximum": 9}}]})
+    release = lw.synthesize(pd.DataFrame({"v": [1, 2] * 50}), schema, epsilon=10, mechanism="Independent", seed=1)
+
+    assert release.sample(5)["v"].dtype == np.float64
 
 
 @pytest.mark.parametrize(

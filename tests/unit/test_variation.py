@@ -1,9 +1,11 @@
+import math
+
 import numpy as np
 import pytest
 
 from lapwing.errors import CapacityError, ParameterError
 from lapwing.extras.evaluate.metrics.metric import bootstrap_rows, independent_columns
-from lapwing.extras.evaluate.metrics.tables.variation import compare_tables
+from lapwing.extras.evaluate.metrics.tables.variation import Variation, compare_tables
 from lapwing.model.compared import choose_tables, compared_cells
 from lapwing.schema.groupings.domains import Domain
 from lapwing.schema.schemas import Schema
@@ -65,6 +67,41 @@ def test_the_cells_of_a_column_follow_from_its_domain(domain, groups):
     assert compared_cells(domain).groups == groups
 
 
+def test_all_pairs_and_a_seeded_sample_of_triples_are_compared():
+    schema = flags(20)
+
+    one, two, three = choose_tables(schema, rng=np.random.default_rng(7))
+    again = choose_tables(schema, rng=np.random.default_rng(7))
+    other = choose_tables(schema, rng=np.random.default_rng(8))
+
+    assert (len(one), len(set(two)), len(set(three))) == (20, 190, 128)
+    assert again[2] == three
+    assert other[2] != three
+    places = {column.name: place for place, column in enumerate(schema.columns)}
+    assert all(places[a] < places[b] < places[c] for a, b, c in three)
+
+
+def test_every_triple_is_as_likely_as_any_other():
+    rng = np.random.default_rng(9)
+    schema = flags(6)
+
+    chosen = [choose_tables(schema, ways=[3], triples=2, rng=rng)[0] for _ in range(2000)]
+
+    counts = np.unique([" ".join(table) for tables in chosen for table in tables], return_counts=True)[1]
+    assert len(counts) == math.comb(6, 3)
+    # 200 each, binomial with standard deviation 13.4; 20 counts outside 5 of them: below 1e-5.
+    assert np.abs(counts - 200).max() < 67
+
+
+def test_the_worst_tables_are_named_in_order():
+    distances = np.array([0.1, 0.4, 0.2, 0.4])
+    found = Variation(ways=1, possible=4, tables=(("a",), ("b",), ("c",), ("d",)), distances=distances)
+
+    assert found.worst(3) == ((("b",), 0.4), (("d",), 0.4), (("c",), 0.2))
+    assert (found.mean, found.maximum) == (pytest.approx(0.275), 0.4)
+    assert len(found.worst()) == 4
+
+
 def test_a_table_without_a_row_is_refused():
     schema = flags(2)
     full, empty = rows_of(schema, np.random.default_rng(0), 3), rows_of(schema, np.random.default_rng(0), 0)
@@ -97,6 +134,21 @@ def test_a_table_with_too_many_cells_to_number_is_refused():
 
     with pytest.raises(CapacityError, match="more than 2\\*\\*62 cells"):
         table_variations(rows, rows, schema, ways=[8], rng=np.random.default_rng(0))
+
+
+def test_pairs_are_sampled_where_there_are_very_many() -> None:
+    fields = [{"name": f"x{place}", "type": "boolean"} for place in range(130)]
+    schema = Schema.from_dict({"fields": fields})
+
+    (pairs,) = choose_tables(schema, ways=[2], rng=np.random.default_rng(1))
+    (again,) = choose_tables(schema, ways=[2], rng=np.random.default_rng(2))
+
+    assert len(set(pairs)) == 8192
+    assert pairs != again
+    assert (
+        len(choose_tables(Schema.from_dict({"fields": fields[:128]}), ways=[2], rng=np.random.default_rng(1))[0])
+        == 8128
+    )
 
 
 def test_a_bootstrap_keeps_rows_and_shuffled_columns_keep_columns():

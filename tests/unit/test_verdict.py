@@ -1,7 +1,9 @@
 """The verdict on a release: from released numbers alone, the same everywhere, and near the truth."""
 
 import json
+import math
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import polars as pl
@@ -10,15 +12,16 @@ import pytest
 import lapwing as lw
 from lapwing.errors import ParameterError
 from lapwing.extras.evaluate.metrics.tables.variation import compare_tables
+from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.questions.table_distances.question import TableDistances
 from lapwing.model import compared
 from lapwing.model.certificate.certificate import CERTIFICATES, Certificate
 from lapwing.model.certificate.verdict import WORDS, Grade, Verdict
 from lapwing.model.compared import choose_tables
 from lapwing.release.runs.generators import generator
-from lapwing.release.runs.judged import NO_ROW
-from lapwing.release.runs.verdict.expected import expected_error, graded
-from lapwing.release.runs.verdict.terms import Terms, led_pairs, terms_of
+from lapwing.release.runs.judged import NO_ROW, _in_order
+from lapwing.release.runs.verdict.expected import expected_error, graded, placed
+from lapwing.release.runs.verdict.terms import Terms, learnt_pairs, led_pairs, terms_of
 from lapwing.rows.source import all_codes, coded_table
 
 NAMES = "abcde"
@@ -109,6 +112,15 @@ def test_the_next_grade_comes_with_the_budget_that_is_named():
     assert WORDS.index(words(more)[ways]) < WORDS.index(words(release)[ways])
 
 
+def test_relations_of_four_columns_are_said_to_be_absent_unless_they_were_counted(precise):
+    absent = "relations of four columns but the strongest, or of more: none was looked for"
+    tree = lw.synthesize(chained(2000), SCHEMA, epsilon=2, mechanism="PMM", expected_rows=2000, seed=3)
+
+    assert absent in precise[1].certificate.verdict.not_for
+    assert absent not in tree.certificate.verdict.not_for
+    assert tree.certificate.verdict.learnt == 10
+
+
 # -- A prior, which a paid answer found near or far.
 
 
@@ -155,6 +167,49 @@ def test_a_near_prior_counts_as_near_as_it_was_found_to_be(near):
         assert grade.ways == 1 or nearest[grade.ways] < 0.9 * blind[grade.ways]
 
 
+def test_pairs_that_a_near_prior_told_of_have_a_grade_though_none_was_counted(near):
+    verdict = near[1].certificate.verdict
+
+    assert verdict.learnt == 0
+    assert {grade.ways: grade.word for grade in verdict.grades}[2] in ("good", "fair", "weak")
+    assert "none was counted" not in verdict.line
+    assert "; 0 of 10 pairs learnt" in verdict.line
+
+
+def test_a_far_prior_changes_no_verdict():
+    turned = chained(20_000, seed=2).with_columns(pl.col("b", "d") ^ 3)
+    _, release = learning(turned, epsilon="0.2")
+
+    assert [each for each in release.noisy if isinstance(each.question, TableDistances)]
+    assert not led_pairs(release.noisy, release.model)
+    errors = {grade.ways: grade.error for grade in release.certificate.verdict.grades}
+    assert errors == without_the_question(release)
+
+
+def test_of_several_priors_the_farthest_counts_as_no_answer_tells_which_is_followed(near):
+    release = near[1]
+    (asked,) = [each for each in release.noisy if isinstance(each.question, TableDistances)]
+    farther = replace(asked, values=4 * asked.values + math.ceil(4 * asked.noise.sd))
+
+    alone, both = (
+        terms_of(release.schema, answers, release.model, np.random.default_rng(1))
+        for answers in (release.noisy, [*release.noisy, farther])
+    )
+
+    assert [each.columns for each in alone] == [each.columns for each in both]
+    assert both[1].unmeasured >= alone[1].unmeasured
+
+
+def test_single_columns_are_no_farther_off_than_the_tables_of_any_prior(near):
+    release = near[1]
+    (asked,) = [each for each in release.noisy if isinstance(each.question, TableDistances)]
+    exact = replace(asked, values=asked.values * 0, noise=NoiseLaw("gaussian", Fraction(1)))
+
+    single = terms_of(release.schema, [*release.noisy, exact], release.model, np.random.default_rng(1))[0]
+
+    assert single.columns < 1e-4
+
+
 def test_where_the_answers_do_not_tell_there_is_none_and_the_text_says_so():
     release = lw.synthesize(chained(2000), SCHEMA, epsilon=2, mechanism="Microaggregation", seed=3)
 
@@ -163,12 +218,53 @@ def test_where_the_answers_do_not_tell_there_is_none_and_the_text_says_so():
     assert Certificate.from_dict(json.loads(release.certificate.to_json())).verdict is None
 
 
+def test_it_is_a_function_of_released_numbers(precise):
+    """The same answers and model give the same terms, and no row is at hand."""
+    release = precise[1]
+    found = [terms_of(release.schema, release.noisy, release.model, np.random.default_rng(5)) for _ in range(2)]
+
+    assert found[0] == found[1]
+    assert [each.ways for each in found[0]] == [1, 2, 3]
+    assert learnt_pairs(release.noisy) == 10
+
+
+def test_no_answer_is_no_forecast(precise):
+    release = precise[1]
+    without = [each for each in release.noisy if "c" not in each.question.columns]
+    assert terms_of(release.schema, without, release.model, np.random.default_rng(5)) == ()
+
+
 def test_what_is_too_large_to_be_judged_is_released_all_the_same(monkeypatch):
     monkeypatch.setattr(compared, "_MOST_CELLS", 10)
     release = lw.synthesize(chained(500), SCHEMA, epsilon=1, mechanism="Independent", seed=3)
 
     assert release.certificate.verdict is None
     assert release.model.rows > 0
+
+
+def test_rows_that_may_all_be_noise_are_good_for_nothing():
+    """Half of all such releases have no row at all, and no grade."""
+    found = [
+        lw.synthesize(chained(500), SCHEMA, epsilon="0.000001", mechanism="Independent", seed=3) for _ in range(12)
+    ]
+    some = [release for release in found if release.model.rows]
+
+    assert all(release.certificate.verdict is None for release in found if not release.model.rows)
+    for release in some:
+        assert set(words(release).values()) == {"none"}
+    # About one in 150 has so many rows by chance that noise alone is no explanation, and more budget is spoken of.
+    explained = [release for release in some if NO_ROW in str(release.certificate)]
+    assert not any(release.certificate.verdict.better for release in explained)
+    assert len(explained) >= len(some) - 2
+
+
+def test_triples_are_no_better_than_pairs():
+    grades = [Grade(ways=ways, word=word, error=0.1, fresh=0.1, independent=0.1) for ways, word in WORD_OF.items()]
+    assert [each.word for each in _in_order(grades)] == ["good", "weak", "weak"]
+    assert [each.word for each in _in_order(grades[:1])] == ["good"]
+
+
+WORD_OF = {1: "good", 2: "weak", 3: "fair"}
 
 
 # -- Grades, by their thresholds.
@@ -197,6 +293,33 @@ def with_error(terms, error):
 )
 def test_pairs_are_placed_between_fresh_rows_and_independent_columns(error, word):
     assert graded(with_error(PAIR, error)).word == word
+
+
+@pytest.mark.parametrize(("error", "word"), [(0.008, "good"), (0.02, "fair"), (0.08, "weak"), (0.2, "none")])
+def test_single_columns_are_compared_with_fresh_rows_and_with_round_numbers(error, word):
+    single = Terms(ways=1, chance=0, columns=0, tables=0, finer=0, unmeasured=0, fresh=0.001, independent=0.001)
+    assert graded(with_error(single, error)).word == word
+    assert graded(with_error(replace(single, fresh=0.13), error)).word == "good"
+
+
+def test_dependence_that_was_not_measured_counts_as_dependence():
+    weak = replace(PAIR, independent=0.01)
+    assert graded(with_error(weak, 0.01)).word == "none"
+    assert graded(with_error(replace(weak, unmeasured=0.2), 0.15)).independent == pytest.approx(0.2, abs=0.001)
+
+
+@pytest.mark.parametrize("ways", [1, 2, 3])
+def test_tables_whose_rows_are_mostly_elsewhere_are_worth_nothing(ways):
+    assert placed(ways, 0.51, 0.45, 0.9) == "none"
+    assert placed(ways, 0.5, 0.45, 0.9) == "good"
+
+
+def test_pairs_that_nobody_counted_have_no_grade_to_get():
+    assert graded(with_error(PAIR, 0.001), is_learnt=False).word == "none"
+
+
+def test_an_error_is_a_share():
+    assert expected_error(replace(PAIR, columns=50.0)) == 1.0
 
 
 # -- The certificate's part of it.
