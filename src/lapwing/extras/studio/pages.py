@@ -54,7 +54,8 @@ def _templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.globals.update(facts=facts_html, parts=parts_html)
+    tools: dict[str, Any] = {"facts": facts_html, "parts": parts_html}
+    made.globals.update(tools)
     return made
 
 

@@ -100,7 +100,7 @@ class Notice(Told):
 
     Examples
     --------
-    >>> print(Notice("few_rows", {"rows": 50}, table="people").text[:54])
+    >>> print(Notice("few_rows", {"rows": 50}, table="people").text[:53])
     people: there is surely less than one row for 50 rows
     """
 
