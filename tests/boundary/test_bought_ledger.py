@@ -15,8 +15,8 @@ import lapwing as lw
 from helpers.transcripts import cut_after
 from lapwing.errors import BudgetError, DataError, ParameterError
 from lapwing.kernel.budget.ledger import Ledger
+from lapwing.kernel.noise.bits import SystemBits
 from lapwing.kernel.room.room import Room
-from lapwing.release.runs import records as front
 
 SCHEMA = {
     "fields": [
@@ -59,8 +59,8 @@ def test_an_evaluation_has_its_own_line_in_the_ledger_and_its_certificate_names_
 
 def test_the_entry_comes_before_the_secret_bits_and_before_any_counting(ledger, monkeypatch):
     seen = []
-    bits, ask = front.SystemBits, Room.ask
-    monkeypatch.setattr(front, "SystemBits", lambda: seen.append(("bits", spent(ledger))) or bits())
+    ask = Room.ask
+    monkeypatch.setattr(SystemBits, "__init__", lambda self: seen.append(("bits", spent(ledger))))
     monkeypatch.setattr(Room, "ask", lambda self, *asked: seen.append(("ask", spent(ledger))) or ask(self, *asked))
 
     bought(ledger)

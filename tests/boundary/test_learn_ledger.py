@@ -15,9 +15,9 @@ from helpers.command import lapwing
 from helpers.transcripts import cut_after
 from lapwing.errors import BudgetError, DataError, LapwingError, ParameterError
 from lapwing.kernel.budget.ledger import Ledger
+from lapwing.kernel.noise.bits import SystemBits
 from lapwing.kernel.room.room import Room
 from lapwing.release.runs import records as front
-from lapwing.release.runs.learned import running as learn_running
 
 CANARY, NUMBER = "canary-739173917", 739173917
 SCHEMA = {
@@ -81,8 +81,8 @@ def test_the_ledger_has_one_line_with_budget_and_delta_and_certificate_and_schem
 
 def test_the_entry_comes_before_the_secret_bits_and_before_any_counting(ledger, monkeypatch):
     seen = []
-    bits, ask = front.SystemBits, Room.ask
-    monkeypatch.setattr(front, "SystemBits", lambda: seen.append(("bits", spent(ledger))) or bits())
+    ask = Room.ask
+    monkeypatch.setattr(SystemBits, "__init__", lambda self: seen.append(("bits", spent(ledger))))
     monkeypatch.setattr(Room, "ask", lambda self, *asked: seen.append(("ask", spent(ledger))) or ask(self, *asked))
 
     learned(ledger)
@@ -93,13 +93,13 @@ def test_the_entry_comes_before_the_secret_bits_and_before_any_counting(ledger, 
 
 def test_the_room_allows_what_is_debited_and_no_more(ledger, monkeypatch):
     seen = []
-    honest = learn_running.open_room
+    honest = front.open_room
 
     def watched(*places, **more):
         seen.append((places[3].amount, more["delta"]))
         return honest(*places, **more)
 
-    monkeypatch.setattr(learn_running, "open_room", watched)
+    monkeypatch.setattr(front, "open_room", watched)
 
     learned(ledger)
 
@@ -158,7 +158,7 @@ def test_what_cannot_be_asked_is_refused_before_the_debit(ledger, monkeypatch, n
 def test_the_same_run_with_its_transcript_is_given_again_without_a_debit_or_a_draw(ledger, tmp_path, monkeypatch):
     first = learned(ledger, tmp_path / "t.jsonl", certificate=tmp_path / "one.json")
     paid = spent(ledger)
-    monkeypatch.setattr(front, "SystemBits", lambda: None)
+    monkeypatch.setattr(SystemBits, "words", lambda self, count: pytest.fail("drawn"))
 
     again = learned(ledger, tmp_path / "t.jsonl", certificate=tmp_path / "two.json")
     without = learned(None, tmp_path / "t.jsonl")

@@ -10,7 +10,7 @@ from helpers.learn_runs import draft_of, flags_of_learning, learn_settings
 from lapwing.extras.audit.pairs import neighbour_pair
 from lapwing.extras.audit.replay import audit_pair
 from lapwing.model.certificate.notices import Notice
-from lapwing.release.runs.learned import running as learn_running
+from lapwing.release.runs import records as front
 from lapwing.release.runs.learned.running import run_learning
 
 
@@ -56,13 +56,13 @@ def test_a_run_that_breaks_a_promise_is_flagged(run, words):
 
 
 def test_a_run_that_draws_before_it_pays_is_flagged(monkeypatch):
-    honest = learn_running.open_room
+    honest = front.open_room
 
     def eager(*places, debit, secret_bits, **more):
         bits = secret_bits()
         return honest(*places, debit=debit, secret_bits=lambda: bits, **more)
 
-    monkeypatch.setattr(learn_running, "open_room", eager)
+    monkeypatch.setattr(front, "open_room", eager)
 
     assert "secret bits were made before the debit" in flags_of_learning(pairs=1)
 

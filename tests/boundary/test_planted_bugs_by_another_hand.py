@@ -18,6 +18,7 @@ from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, No
 from lapwing.kernel.room.room import Room
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.independent.mechanism import Independent
+from lapwing.release.runs import records as front
 from lapwing.release.runs.generators import generator
 from lapwing.rows import codec
 from lapwing.rows import units as truncation
@@ -254,7 +255,7 @@ def the_debit_comes_after_the_secret_bits(patch):
         debit()
         return room
 
-    patch.setattr(running, "open_room", open_room)
+    patch.setattr(front, "open_room", open_room)
 
 
 class SeededBits:
@@ -268,24 +269,24 @@ class SeededBits:
 
 
 def the_public_seed_makes_the_noise_too(patch):
-    honest = running.open_room
+    honest = front.open_room
 
     def open_room(*args, secret_bits, **kwargs):
         secret_bits()
         return honest(*args, secret_bits=lambda: SeededBits(11), **kwargs)
 
-    patch.setattr(running, "open_room", open_room)
+    patch.setattr(front, "open_room", open_room)
 
 
 def the_table_seeds_the_rows(patch):
     """Let the same table always give the same rows: its size goes into the seed."""
-    honest, seen = running.open_room, {}
+    honest, seen = front.open_room, {}
 
     def open_room(source, *args, **kwargs):
         seen["rows"] = source.rows
         return honest(source, *args, **kwargs)
 
-    patch.setattr(running, "open_room", open_room)
+    patch.setattr(front, "open_room", open_room)
     patch.setattr(running, "generator", lambda seed, purpose: generator(seed + seen["rows"], purpose))
 
 
@@ -297,7 +298,7 @@ def the_transcript_is_tidier_than_the_answers(patch):
         self._sink.record(tidy)
         self._watch(tidy)
 
-    patch.setattr(running.Watched, "record", record)
+    patch.setattr(front.Watched, "record", record)
 
 
 BUGS_OF_THE_LIBRARY = [

@@ -14,7 +14,6 @@ from lapwing.extras.audit.replay import audit_pair
 from lapwing.kernel.budget.budget import Budget, BudgetRequest, read_request
 from lapwing.kernel.questions.category_selection.question import CategorySelection
 from lapwing.kernel.questions.questions import Answer
-from lapwing.kernel.room.opening import open_room
 from lapwing.model.certificate.certificate import Certificate, CostLine
 from lapwing.model.certificate.cost_lines import Requested
 from lapwing.schema.schemas import Schema
@@ -53,19 +52,9 @@ class Lists:
         return {"certificate": self.certificate.to_dict(), "answers": [each.to_dict() for each in self.answers]}
 
 
-def asked_lists(source, settings, terms, records, *, debit, sink, secret_bits, recorded=()):
+def asked_lists(source, settings, terms, run):
     """Ask for all lists, the second one only after the first."""
-    room = open_room(
-        source,
-        settings.schema,
-        terms,
-        settings.request.budget,
-        debit=debit,
-        secret_bits=secret_bits,
-        sink=sink,
-        recorded=recorded,
-        delta=settings.selection_delta,
-    )
+    room = run.desk(source, settings.schema, terms, settings.request.budget, delta=settings.selection_delta)
     cost = settings.request.budget / len(settings.prefixes)
     answers = []
     for prefix, most in zip(settings.prefixes, settings.most, strict=True):

@@ -26,6 +26,7 @@ from lapwing.kernel.room.curator import ReplayCurator
 from lapwing.mechanisms.adaptive import mechanism as adaptive
 from lapwing.mechanisms.shared import one_way
 from lapwing.model.certificate.certificate import Statement
+from lapwing.release.runs import records as front
 from lapwing.rows.exact_tables import ExactTables
 
 # ---------------------------------------------------------------------------------------------- selections and budget
@@ -232,7 +233,7 @@ def certified_with(plant, stated):
 
         return certified
 
-    patched(plant, running, "open_room", make)
+    patched(plant, front, "open_room", make)
     patched(plant, running, "certify", make_certify)
 
 
@@ -261,7 +262,7 @@ def as_many_rows_as_the_table(plant):
     def make_finished(finished_model):
         return lambda model, *more: finished_model(replace(model, rows=seen[0].rows), *more)
 
-    patched(plant, running, "open_room", make)
+    patched(plant, front, "open_room", make)
     patched(plant, running, "finished_model", make_finished)
 
 
@@ -275,7 +276,7 @@ def rows_per_unit_as_observed(plant):
 
         return opened
 
-    patched(plant, running, "open_room", make)
+    patched(plant, front, "open_room", make)
 
 
 def rows_of(private):

@@ -65,7 +65,7 @@ class AnyAnswers:
 @pytest.mark.parametrize("seed", range(4))
 def test_a_schema_comes_out_whatever_the_answers_are(monkeypatch, seed):
     rng = np.random.default_rng(seed)
-    monkeypatch.setattr("lapwing.release.runs.learned.running.open_room", lambda *places, **more: AnyAnswers(rng))
+    monkeypatch.setattr("lapwing.release.runs.records.open_room", lambda *places, **more: AnyAnswers(rng))
     names = [each["name"] for each in FIELDS]
 
     for quantile in ("0", "0.1") * 8:

@@ -320,6 +320,7 @@ class Learning:
     request: BudgetRequest = field(default_factory=lambda: read_request(rho="0.25"))
     relation: str = "add-remove"
     selection_delta: Fraction = MICRO / 4
+    parts = property(lambda self: {"": self})
 
     def to_dict(self) -> dict[str, object]:
         return {}
