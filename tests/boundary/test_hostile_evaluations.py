@@ -232,11 +232,11 @@ def bought_command(tmp_path):
 
 def test_nothing_is_paid_for_a_report_that_cannot_be_made(bought_command, tmp_path, monkeypatch):
     words, book = bought_command
-    monkeypatch.setitem(sys.modules, "jinja2", None)
+    monkeypatch.setitem(sys.modules, "altair", None)
 
     said = lapwing(*words, "-o", tmp_path / "report.html")
 
-    assert f"a report needs jinja2; run {install_command('evaluate')}" == said.error
+    assert f"a report needs altair; run {install_command('evaluate')}" == said.error
     assert spent_of(book) == 0
     assert not (tmp_path / "report.html").exists()
 

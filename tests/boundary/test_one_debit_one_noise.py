@@ -184,7 +184,7 @@ def test_a_release_killed_between_answers_is_finished_without_a_second_debit(led
 def test_resuming_with_another_public_number_of_rows_is_refused(tmp_path):
     lw.synthesize(DATA, SCHEMA, epsilon=1, neighbours="replace-one", transcript=tmp_path / "t.jsonl")
 
-    with pytest.raises(DataError, match="give the same table"):
+    with pytest.raises(DataError, match="of other tables, settings"):
         lw.resume(tmp_path / "t.jsonl", DATA.head(99))
 
 

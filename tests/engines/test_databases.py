@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -217,7 +218,9 @@ def test_commands_take_a_query_for_their_table(made, tmp_path, monkeypatch):
         (["postgresql://me:PassWord4711@host/a"], "of a database give a query", "LW102"),
     ],
 )
-def test_exactly_one_table_is_given(words, says, code):
+def test_exactly_one_table_is_given(words, says, code, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("s.json").write_text('{"fields": [{"name": "flag", "type": "boolean"}]}')
     said = lapwing("synthesize", *words, "--schema", "s.json", "--epsilon", "1", "-o", "out.csv")
 
     assert says in said.error

@@ -56,7 +56,7 @@ def evidence_of(name: str) -> dict[str, Any]:
         path = Path("run.jsonl")
         path.write_bytes(transcript_of(name))
         release = lw.resume(path, RUNS[name].table())
-        parts = getattr(release, "parts", {"": release})
+        parts = release.tables
         return {
             f"{part} {question}".strip(): asked
             for part, each in parts.items()

@@ -265,6 +265,7 @@ def test_the_command_writes_it_before_the_certificate_that_it_names(tmp_path, mo
 
 def test_the_command_refuses_a_place_that_cannot_name_the_rows_before_anything_is_spent(tmp_path):
     (tmp_path / "deep").mkdir()
+    (tmp_path / "schema.json").write_text('{"fields": [{"name": "flag", "type": "boolean"}]}')
     done = lapwing(
         *("synthesize", str(tmp_path / "table.csv"), "--schema", str(tmp_path / "schema.json"), "--epsilon", "1"),
         *("-o", str(tmp_path / "rows.csv"), "--croissant", str(tmp_path / "deep" / "croissant.json")),

@@ -362,4 +362,4 @@ def test_every_public_call_that_takes_a_table_holds_it_for_private():
             found |= {name for name, kind in inspect.get_annotations(call).items() if "elsewhere.Query" in str(kind)}
 
     assert found - public <= set(ROWS), found - public
-    assert {"data", "real", "X", "parent"} <= found
+    assert {"data", "real", "X"} <= found

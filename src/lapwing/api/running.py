@@ -125,6 +125,10 @@ def release_of(
     schema: object = None,
 ) -> Release | LinkedRelease:
     """Release what the settings say, or go on from the transcript; schema: a mended one, under which it goes on."""
+    if isinstance(settings, LinkedSettings):
+        for lookup in settings.linked.lookups:
+            if lookup.file:  # whose rows stand in the schema itself has shown them
+                warn(LapwingWarning(lookup.as_it_is, code="LW358"))
     fresh = book.fresh(settings)
     with book.taken_up(fresh) as held:
         used, earlier = going_on(settings, held.taken, schema)
@@ -178,9 +182,6 @@ def going_on(
 def _coded(data: object, settings: Settings | LinkedSettings, codes: int | None) -> Iterator[Mapping[str, CodedTable]]:
     """Read the private rows of each table as codes; codes: most bytes that are kept of those of one table."""
     if isinstance(settings, LinkedSettings):
-        for lookup in settings.linked.lookups:
-            if lookup.file:  # whose rows stand in the schema itself has shown them
-                warn(LapwingWarning(lookup.as_it_is, code="LW358"))
         yield code_linked(tables_by_name(data, settings.linked), settings.linked)
         return
     table = at_hand(data)

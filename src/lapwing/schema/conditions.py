@@ -136,19 +136,22 @@ _ENDS: Final = ("minimum", "maximum")
 # -- How it stands in a schema: an item, or a list of several.
 
 
-def condition_from(value: object, where: str, code: str) -> Condition:
-    """Return the condition that a value in the file format is; where, code: of the rule that it is part of."""
+def condition_from(value: object, where: str, code: str, *, takes_all: bool = False) -> Condition:
+    """Return the condition that a value in the file format is; where, code: of the rule that it is part of.
+
+    takes_all: whether a range may be open at both ends, and holds all that is not missing.
+    """
     items = value if isinstance(value, list | tuple) else [value]
     if not items:
         raise SchemaError(f"{where} must be a list of at least one entry, got an empty list", code=code)
-    return tuple(_item_from(item, where, code) for item in items)
+    return tuple(_item_from(item, where, code, takes_all=takes_all) for item in items)
 
 
-def _item_from(value: object, where: str, code: str) -> Item:
+def _item_from(value: object, where: str, code: str, *, takes_all: bool) -> Item:
     if not isinstance(value, Mapping | Between):
         return scalar_from(value, where, code)
     ends = (value.low, value.high) if isinstance(value, Between) else _ends_from(value, where, code)
-    if ends == (None, None):
+    if ends == (None, None) and not takes_all:
         said = 'a range needs "minimum" or "maximum"; write null itself for missing'
         raise SchemaError(f"{where}: {said}", code=code)
     return value if isinstance(value, Between) else Between(*ends)

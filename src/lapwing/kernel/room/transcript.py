@@ -287,9 +287,11 @@ def _is_over(path: Path, left: bytes) -> DataError:
 
 
 def _append(path: Path, text: str, mode: str) -> None:
-    """Write text to the end of a file and wait until it is on the disk."""
+    """Write text to the end of a file and wait until it is on the disk; one made for it goes where that fails."""
+    made = False
     try:
         with open(path, mode, opener=_owned) as file:
+            made = mode == "xb"
             file.write(text.encode("utf-8"))
             file.flush()
             os.fsync(file.fileno())
@@ -299,6 +301,9 @@ def _append(path: Path, text: str, mode: str) -> None:
         reason = error.strerror
     else:
         return
+    if made:
+        with suppress(OSError):
+            path.unlink()
     raise DataError(
         f"the transcript {path} cannot be written ({reason}); give a new file on a disk with space", code="LW613"
     )

@@ -189,7 +189,7 @@ def _cells(name: str, columns: tuple[str, ...], value: object) -> tuple[tuple[An
 
 def _condition(name: str, value: object) -> Condition:
     """Return one condition that cannot be changed."""
-    items = condition_from(value, f"{name}: a cell", "LW240")
+    items = condition_from(value, f"{name}: a cell", "LW240", takes_all=True)
     return items if len(items) > 1 else items[0]
 
 
