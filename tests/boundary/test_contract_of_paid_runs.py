@@ -96,7 +96,11 @@ def test_the_same_call_gives_the_same_again_and_pays_and_draws_once(task, monkey
 
     monkeypatch.setattr(SystemBits, "words", no_words)
 
-    assert shown(run()) == first
+    with pytest.warns(lw.LapwingWarning, match="for other rows") as told:
+        again = shown(run())
+
+    assert again == first
+    assert [each.message.code for each in told if "t.jsonl" in str(each.message)] == ["LW616"]
     assert transcript.read_bytes() == written
     assert book.balance().spent == 3
 

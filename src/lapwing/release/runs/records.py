@@ -12,7 +12,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from lapwing.errors import BudgetError, CapacityError, DataError, LapwingError, ParameterError, ReleaseMismatchError
+from lapwing.errors import (
+    BudgetError,
+    CapacityError,
+    DataError,
+    LapwingError,
+    LapwingWarning,
+    ParameterError,
+    ReleaseMismatchError,
+    warn,
+)
 from lapwing.kernel.budget.accounts import CODE, DRAWING
 from lapwing.kernel.budget.budget import Budget, BudgetRequest
 from lapwing.kernel.budget.ledger import Ledger
@@ -359,6 +368,8 @@ class Book:
             return
         assert self.path is not None
         with closing(self.taken or take_up(self.path)) as taken:
+            if self.taken is None and taken.recorded:
+                _say_repeated(taken)
             yield replace(self, taken=taken)
 
     def begin(
@@ -410,6 +421,18 @@ class Book:
         if self.ledger is not None:
             is_same &= everywhere(path_text("ledger", self.ledger)) == records.ledger
         return records if is_same else None
+
+
+def _say_repeated(taken: Taken) -> None:
+    """Warn whoever repeats a call that its rows are hardly asked; a filter that raises does not stop what is paid."""
+    with suppress(LapwingWarning):
+        warn(
+            LapwingWarning(
+                f"the transcript {taken.path} is there with {len(taken.recorded)} answers, so that the rows are asked "
+                "only what it lacks; for other rows, or a new release, name another transcript",
+                code="LW616",
+            )
+        )
 
 
 def _opened_sink(records: Records, settings: PaidSettings, terms: Terms) -> AccountedSink:
