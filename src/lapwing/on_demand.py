@@ -43,7 +43,6 @@ PATHS: Final = {
     "report of tables": "lapwing.extras.evaluate.released.linked",
     "schemas": "lapwing.extras.evaluate.internal.schemas",
     "start command": "lapwing.extras.evaluate.commands.start:start",
-    "statements": "lapwing.present.accuracies:certificate_statements",
     "statistics files": "lapwing.extras.connect.tables.statistics",
     "studio command": "lapwing.extras.studio.commands.studio:studio",
     "text": "lapwing.present.shown:text",

@@ -24,6 +24,8 @@ from lapwing.errors import ParameterError
 from lapwing.extras.evaluate.report.released_columns import released_columns
 from lapwing.model.bounds import rows_range
 from lapwing.model.certificate.declared import broken_at_least
+from lapwing.model.certificate.statements import Statement
+from lapwing.present.stated import label_of
 from lapwing.release.queries import framed, queried
 from lapwing.release.runs.misfits import misfit_shares
 
@@ -87,7 +89,7 @@ def _questions(release: Any, conditions: list[Any]) -> Iterator[tuple[str, Any]]
     accuracy = release.accuracy()
     yield "accuracy", [accuracy.measured, accuracy.largest_density, *map(_figures, accuracy.statements)]
     yield "marginals", list(map(_figures, accuracy.marginals))
-    yield "statements", [[each.kind, each.value] for each in release.certificate.accuracy]
+    yield "statements", [[label_of(each), each.value] for each in release.certificate.accuracy]
     yield "verdict", None if release.certificate.verdict is None else _figures(release.certificate.verdict)
     yield "misfits", misfit_shares(schema, noisy)
     yield "broken rules", broken_at_least(schema, noisy)
@@ -115,6 +117,10 @@ def _ends(table: Callable[[], Any]) -> Any:
 
 def _figures(found: Any) -> dict[str, Any]:
     """Return what a record says in numbers; words are kept elsewhere."""
+    if isinstance(found, Statement):
+        key = "_".join(label_of(found).lower().split())
+        figures = {name: getattr(found, name) for name in ("value", "unit", "confidence", "basis")}
+        return {"key": key, **figures}
     return {name: each for name, each in dataclasses.asdict(found).items() if name not in _WORDS}
 
 

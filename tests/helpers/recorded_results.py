@@ -171,14 +171,14 @@ def _released(release: Any) -> _Made:
         "model": _members(Path("model.lapwing")),
     }
     parts = getattr(release.certificate, "parts", {"": release.certificate})
-    said = [(f"{name} {each.kind}".strip(), each.value) for name, part in parts.items() for each in part.accuracy]
+    said = [(f"{name} {each.code}".strip(), each.value) for name, part in parts.items() for each in part.accuracy]
     return documents, frames, said
 
 
 def _learned(schema: Any) -> _Made:
     certificate = unnamed(Path("certificate.json").read_bytes())
     fields = json.dumps(schema.to_dict(), indent=1).encode()
-    said = [(each["kind"], each["value"]) for each in json.loads(certificate)["accuracy"]]
+    said = [(each["code"], each.get("value")) for each in json.loads(certificate)["accuracy"]]
     return {"schema": unnamed(fields), "certificate": certificate}, {}, said
 
 
@@ -190,7 +190,7 @@ def _evaluated(found: Any) -> _Made:
         "certificate": unnamed(found.certificate.to_json().encode()),
         "report": unnamed(Path("report.html").read_bytes()),
     }
-    return documents, {}, [(each.kind, each.value) for each in found.certificate.accuracy]
+    return documents, {}, [(each.code, each.value) for each in found.certificate.accuracy]
 
 
 def unnamed(document: bytes) -> bytes:

@@ -70,6 +70,6 @@ def small_saved(seed: int = 0, atoms: int = 7) -> SavedRelease:
         released_rows=100,
         seed=4,
         ledger=LedgerEntry(dataset="d", release_id="r"),
-        accuracy=(Statement(kind="error", text="Small.", value=0.5),),
+        accuracy=(Statement("share_kept", 0.5, {"cells": 3}),),
     )
     return SavedRelease(schema, model, certificate, answers)

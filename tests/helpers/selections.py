@@ -194,7 +194,7 @@ class Selecting:
             notion=first.notion,
             candidate_count=len(tables_over(tuple(levels_of(column.domain) for column in schema.columns))),
         )
-        accuracy = (Statement(kind="expected error", text="not known", value=1.0),)
+        accuracy = (Statement("expected_cell_noise", 1.0),)
         return Planned(questions=(*one_way_questions(schema, fine, ones), planned), accuracy=accuracy)
 
     def _shares(self, budget):

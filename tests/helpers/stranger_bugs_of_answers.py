@@ -228,7 +228,7 @@ def certified_with(plant, stated):
     def make_certify(certify):
         def certified(*known, **more):
             found = certify(*known, **more)
-            statement = Statement(kind="note", text="about this run", value=float(stated(seen[0])))
+            statement = Statement("expected_cell_noise", float(stated(seen[0])))
             return replace(found, accuracy=(*found.accuracy, statement))
 
         return certified

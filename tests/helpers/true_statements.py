@@ -92,28 +92,30 @@ def _worst(release, data, tables):
 def checks(release, data):
     """Yield what a release states, and whether it is true."""
     schema, names = release.schema, [column.name for column in release.schema.columns]
-    stated = {each.kind: each for each in release.certificate.accuracy}
+    stated = {each.code: each for each in release.certificate.accuracy}
     value = {kind: each.value for kind, each in stated.items()}
     pairs = list(itertools.combinations(names, 2))
-    if "number of rows" in value:
-        yield "number of rows", abs(release.model.rows - data.height) <= value["number of rows"]
+    if "number_of_rows" in value:
+        yield "number_of_rows", abs(release.model.rows - data.height) <= value["number_of_rows"]
     if "distance" in value:
         yield "distance", max(_line_distance(release, data, name) for name in names) <= value["distance"]
-    if "certified error" in value:
+    if "certified_error" in value:
         tables = pairs or [(name,) for name in names]
-        yield "certified error", _worst(release, data, tables) <= value["certified error"] + 1e-9
+        yield "certified_error", _worst(release, data, tables) <= value["certified_error"] + 1e-9
         for each in release.certificate.accuracy:
-            if each.kind == "certified error of a table":
-                columns = each.text.partition("the table over ")[2].partition(" is further")[0].split(", ")
-                yield "certified error of a table", _worst(release, data, [columns]) <= each.value + 1e-9
-    if "error of all pairs" in value and all(schema.field(name).type == "boolean" for name in names):
+            if each.code == "certified_error_of_table":
+                yield (
+                    "certified_error_of_table",
+                    _worst(release, data, [list(each.fields["columns"])]) <= each.value + 1e-9,
+                )
+    if "error_of_all_pairs" in value and all(schema.field(name).type == "boolean" for name in names):
         off = [_shares(model_table(release, each)) - _shares(true_table(data, schema, each)) for each in pairs]
-        yield "error of all pairs", math.sqrt(np.mean(np.square(off))) <= value["error of all pairs"]
-    if "distance of the density" in value:
-        most = value["distance of the density"] + value["error of the draw"]
+        yield "error_of_all_pairs", math.sqrt(np.mean(np.square(off))) <= value["error_of_all_pairs"]
+    if "distance_of_density" in value:
+        most = value["distance_of_density"] + value["error_of_draw"]
         every = [each for size in range(1, 6) for each in itertools.combinations(names, size)]
-        yield "error of the draw", _worst(release, data, every) <= most
-        yield "rows drawn", release.model.rows == value["rows drawn"]
+        yield "error_of_draw", _worst(release, data, every) <= most
+        yield "rows_drawn", release.model.rows == value["rows_drawn"]
     yield from _accuracy(release, data)
 
 
@@ -121,7 +123,7 @@ def _accuracy(release, data):
     """Yield bounds of tables and counts of single columns and pairs, and ranges of counts."""
     schema, names = release.schema, [column.name for column in release.schema.columns]
     for each in release.accuracy().statements:
-        if each.key == "number_of_rows":
+        if each.code == "number_of_rows":
             yield "rows, in accuracy", abs(release.model.rows - data.height) <= each.value
     for columns in (*((name,) for name in names), *itertools.islice(itertools.combinations(names, 2), 3)):
         own, true = model_table(release, columns), true_table(data, schema, columns)

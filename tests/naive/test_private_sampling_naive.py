@@ -80,7 +80,7 @@ def test_a_density_of_all_columns_is_as_near_to_the_table_as_it_says(floor):
         mechanism=lw.PrivateSampling(degree=3, floor=floor),
         neighbours="replace-one",
     )
-    said = {statement.kind: statement.value for statement in plan.accuracy}["distance of the density"]
+    said = {statement.code: statement.value for statement in plan.accuracy}["distance_of_density"]
 
     for _ in range(20):
         points = [kinds_of_rows(3)[each] for each in rng.integers(8, size=20) * rng.integers(2)]

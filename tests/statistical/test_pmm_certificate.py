@@ -86,7 +86,7 @@ def test_realised_distances_stay_below_the_stated_one(variant: Variant, relation
     for seed in range(runs):
         model, answers = release(source, LINE, terms, mechanism, 1, seed)
         stated = mechanism.statements(LINE, terms, answers, model, np.random.default_rng(seed))[0]
-        assert stated.kind == "distance"
+        assert stated.code == "distance"
         found.append(line_distance(points, model, seed) / (stated.value or 0))
 
     # A bound of the worst rows: 20 % less noise would pass unseen. See the next tests.

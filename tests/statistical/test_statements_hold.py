@@ -10,7 +10,7 @@ from lapwing.mechanisms.registry import MECHANISMS
 LIKELY = 1e-4
 """So rarely is a true claim of 95 % called false, for each kind of statement of a mechanism."""
 
-ALONE = {"rows drawn"}
+ALONE = {"rows_drawn"}
 """Statements that hold in every release."""
 
 

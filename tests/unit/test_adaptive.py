@@ -156,7 +156,7 @@ def test_a_missing_state_that_no_row_has_is_not_invented_and_is_said():
 
     # Noise of an empty state passes two standard deviations in one of forty releases.
     invented = [release.sample(3000).select("kind", "day").null_count().sum_horizontal().item() for release in found]
-    said = [[each for each in r.certificate.accuracy if each.kind == "states without rows"] for r in found]
+    said = [[each for each in r.certificate.accuracy if each.code == "states_without_rows"] for r in found]
     assert sorted(invented)[:5] == [0] * 5
     assert [each.value for statements in said for each in statements].count(2) >= 5
 

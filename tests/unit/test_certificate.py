@@ -62,7 +62,7 @@ def _zcdp(**changes: Any) -> Certificate:
         "requested": Requested(epsilon=Fraction(1), delta=Fraction(1, 10**9)),
         "epsilons": ((Fraction(1, 10**6), Fraction(5, 2)), (Fraction(1, 10**9), Fraction(3))),
         "ledger": LedgerEntry(dataset="adult-2026", release_id="r1"),
-        "accuracy": (Statement(kind="expected error", text="At most 3 rows per cell.", value=3.0),),
+        "accuracy": (Statement("expected_cell_noise", 3.0),),
         "warnings": (Notice("mostly_noise", {"sd": 4.5, "rows": 12}),),
         "written_rows": 10,
     }
@@ -151,8 +151,8 @@ def test_epsilons_out_of_range_are_refused(pair: tuple[Fraction, Fraction]):
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), True, "3", 10**400])
 def test_statements_need_a_finite_value(value: Any):
-    with pytest.raises(ParameterError, match="finite number"):
-        Statement(kind="error", text="x", value=value)
+    with pytest.raises(ParameterError, match="must be finite"):
+        Statement("fit", value)
 
 
 @pytest.mark.parametrize(

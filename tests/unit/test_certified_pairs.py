@@ -65,16 +65,16 @@ def test_a_release_states_its_error_over_all_pairs_and_a_plan_what_noise_makes_o
     release = lw.synthesize(FLAGS, flags(4), epsilon=10, mechanism="microaggregation", seed=1)
     planned = lw.plan(flags(4), expected_rows=2000, epsilon=10, mechanism="microaggregation")
 
-    (stated,) = [each for each in release.certificate.accuracy if each.kind == "error of all pairs"]
-    (noise,) = [each for each in planned.accuracy if each.kind == "noise over all pairs"]
+    (stated,) = [each for each in release.certificate.accuracy if each.code == "error_of_all_halved_pairs"]
+    (noise,) = [each for each in planned.accuracy if each.code == "noise_over_all_pairs"]
 
-    said = "with 95 % probability the model's root-mean-square error over all pairs' cells is at most this share of"
-    assert stated.text == f"{said} the rows; what is neither of a column's two values counts as half of each"
+    said = "With 95 % probability the model's root-mean-square error over all pairs' cells is at most"
+    rows = "of the rows; what is neither of a column's two values counts as half of each."
+    assert stated.text == f"{said} {stated.value:.4g} {rows}"
     assert noise.value < stated.value < 10 * noise.value
-    assert f"Certified error: {stated.value:.3g}; {stated.text}." in release.certificate.text()
-    (told,) = [each for each in release.accuracy().statements if each.key == "error_of_all_pairs"]
-    assert (told.confidence, told.basis, told.value) == (0.95, "certificate", stated.value)
-    assert f"at most {stated.value:.4g} of the rows" in told.text
+    assert f"Certified error: with {stated.text.removeprefix('With ')}" in release.certificate.text()
+    assert stated in release.accuracy().statements
+    assert (stated.confidence, stated.basis) == (0.95, "certificate")
 
 
 def test_numbers_on_a_line_have_products_and_no_cells():
@@ -84,9 +84,9 @@ def test_numbers_on_a_line_have_products_and_no_cells():
         data, unit_columns(3), epsilon=10, mechanism=lw.Microaggregation(numbers="means", directions=1), seed=1
     )
 
-    kinds = [each.kind for each in release.certificate.accuracy]
-    assert "error of all products" in kinds
-    assert "error of all pairs" not in kinds
+    kinds = [each.code for each in release.certificate.accuracy]
+    assert "error_of_all_products" in kinds
+    assert "error_of_all_pairs" not in kinds
 
 
 @pytest.mark.parametrize("rows", [0, 1, 50])
@@ -111,7 +111,7 @@ def test_the_paper_s_constants_state_products():
 
     (stated,) = pair_statements(answers, terms, model, np.random.default_rng(1))
 
-    assert stated.kind == "error of all products"
+    assert stated.code == "error_of_all_products"
 
 
 def test_all_totals_narrow_the_number_of_rows():

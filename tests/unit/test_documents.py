@@ -9,8 +9,6 @@ import pytest
 
 import lapwing
 from helpers.saved import small_saved
-from lapwing.model.certificate.cost_lines import ROWS_WITHIN
-from lapwing.present.accuracies import certificate_statements
 from lapwing.present.certificates import WHOLE, certificate_text, describe_certificate, protected_text
 from lapwing.present.document import Document, Fact
 from lapwing.present.messages import LANGUAGE, say
@@ -26,7 +24,9 @@ def leaves(tree, start=""):
 def test_every_sentence_is_said_and_every_sentence_that_is_said_is_there():
     written = dict(leaves(tomllib.loads((PRESENT / f"{LANGUAGE}.toml").read_text(encoding="utf-8"))))
     code = "\n".join(file.read_text(encoding="utf-8") for file in sorted(PRESENT.parent.rglob("*.py")))
-    said = set(re.findall(r"""say\(\s*f?["']([\w.{}\-]+)["']""", code)) | set(re.findall(r'"((?:\w+\.)+\w+)"', code))
+    said = set(re.findall(r"""(?:say|filled)\(\s*f?["']([\w.{}\-]+)["']""", code)) | set(
+        re.findall(r'"((?:\w+\.)+\w+)"', code)
+    )
     patterns = [re.compile(re.sub(r"\\{.*?\\}", r"[\\w-]+", re.escape(each))) for each in said]
 
     assert [key for key in written if not any(pattern.fullmatch(key) for pattern in patterns)] == []
@@ -56,14 +56,6 @@ def test_a_certificate_is_told_by_its_facts():
     assert str(paid) == paid.text() == certificate_text(paid) == "\n".join(found.lines(*WHOLE)) + "\n"
     assert paid.to_dict()["protected"] == paid.protected == protected_text(paid)
     assert found.text("cost") in paid.text()
-
-
-def test_statements_of_a_certificate_are_whole_sentences_with_their_figures():
-    paid = small_saved().certificate
-    found = certificate_statements(paid, "docs/accuracy.md")
-
-    assert len(found) == len([each for each in paid.accuracy if each.kind != ROWS_WITHIN]) > 0
-    assert all(each.text[0].isupper() and each.text.endswith(".") for each in found)
 
 
 def test_a_sentence_that_lacks_a_field_is_an_error():

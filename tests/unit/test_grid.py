@@ -14,7 +14,7 @@ from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.terms import Terms
-from lapwing.mechanisms.trees.grid.mechanism import KEPT_SHARE, Grid, default_threshold, default_width
+from lapwing.mechanisms.trees.grid.mechanism import Grid, default_threshold, default_width
 from lapwing.schema.schemas import Schema
 
 SIZE = {"name": "size", "type": "integer", "constraints": {"minimum": 0, "maximum": 6}, "special": [99]}
@@ -60,7 +60,7 @@ def test_noise_covers_all_rows_of_a_unit(max_rows, relation, scale):
     planned = Grid(width=0.5, threshold=2).plan(MIXED, Budget.pure("0.5"), terms, np.random.default_rng(1))
 
     assert planned.questions[0].noise(relation, max_rows) == NoiseLaw("laplace", Fraction(scale))
-    assert [statement.kind for statement in planned.accuracy] == ["expected error", "cells"]
+    assert [each.code for each in planned.accuracy] == ["expected_elsewhere", "cells_of_kept_grid"]
 
 
 @pytest.mark.parametrize("columns", [1, 2, 3, 5])
@@ -150,7 +150,7 @@ def test_few_kept_rows_are_a_warning_and_a_share_in_the_certificate():
 
     release = lw.synthesize(data, unit_columns(6), epsilon=1, mechanism=Grid(width=2**-6), seed=1)
 
-    (share,) = [each.value for each in release.certificate.accuracy if each.kind == KEPT_SHARE]
+    (share,) = [each.value for each in release.certificate.accuracy if each.code == "share_kept"]
     assert share < 0.5
     assert any("the cells that were kept hold" in str(warning) for warning in release.certificate.warnings)
 

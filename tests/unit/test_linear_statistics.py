@@ -170,7 +170,7 @@ def test_public_rows_as_a_frame_a_path_and_a_callable_give_the_points(tmp_path):
 
         points = np.stack(list(points_of(release.model).values()), axis=1)
         assert {tuple(point) for point in points.tolist()} <= {(0, 0, 1, 1), (1, 1, 0, 0)}
-        assert any("is public is the caller's claim" in claim for claim in release.certificate.assumed)
+        assert any("is public is the caller's claim" in claim.text for claim in release.certificate.assumed)
         assert "Assumed: that mu" in release.certificate.text()
         assert {line.question for line in release.certificate.lines} == {"MisfitRows", "MarginalCounts"}
 
@@ -243,7 +243,7 @@ def test_a_row_function_is_released_and_listed_as_assumed(tmp_path):
     line = release.certified_errors().row(-1, named=True)
     assert line["statistic"] == "both"
     assert line["released"] == pytest.approx((ROWS[:, 0] & ROWS[:, 1]).mean(), abs=0.01)
-    assert any(claim.startswith("that both keeps no state") for claim in release.certificate.assumed)
+    assert any(claim.text.startswith("that both keeps no state") for claim in release.certificate.assumed)
     assert back.certificate.assumed == release.certificate.assumed
     assert back.certified_errors().row(-1, named=True)["released"] is None
     assert back.certified_errors()[:-1].equals(release.certified_errors()[:-1])
@@ -304,12 +304,15 @@ def test_the_certificate_names_the_largest_certified_error_of_each_table_and_sta
         frame_of_flags(ROWS), FOUR, epsilon=5, mechanism=LinearStatistics(statistics=("f0",), points=100), seed=1
     )
 
-    kinds = [statement.kind for statement in release.certificate.accuracy]
-    values = {statement.kind: statement.value for statement in release.certificate.accuracy}
-    assert kinds.count("certified error of a table") == 6
-    assert "\nCertified error: 0" in release.certificate.text()
-    assert values["certified error"] == pytest.approx(release.certified_errors()["largest_error"].max())
-    assert values["spread of the weights"] == pytest.approx(100 / values["effective points"])
+    kinds = [statement.code for statement in release.certificate.accuracy]
+    values = {statement.code: statement.value for statement in release.certificate.accuracy}
+    assert kinds.count("certified_error_of_table") == 6
+    assert (
+        "\nCertified error: no statistic of the workload is further from the table's than 0."
+        in release.certificate.text()
+    )
+    assert values["certified_error"] == pytest.approx(release.certified_errors()["largest_error"].max())
+    assert values["spread_of_weights"] == pytest.approx(100 / values["effective_points"])
 
 
 def test_other_releases_have_no_certified_errors():

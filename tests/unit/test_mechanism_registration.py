@@ -116,7 +116,7 @@ class Invented:
         return product_model(curator, schema, self.groupings(schema), budget)
 
     def plan(self, schema, budget, terms, rng):
-        stated = (Statement(kind="expected error", text="invented", value=0.5),)
+        stated = (Statement("own", 0.5, {"label": "expected error", "text": "invented", "unit": ""}),)
         return Planned(questions=self.questions(schema, budget), accuracy=stated, notes=(Notice("unrelated"),))
 
     def check(self, schema, budget, terms):
@@ -124,17 +124,17 @@ class Invented:
             raise ParameterError("a column x is too much", code="LW316")
 
     def statements(self, schema, terms, answers, model, rng):
-        return (Statement(kind="invented error", text="so large", value=0.25),)
+        return (Statement("own", 0.25, {"label": "invented error", "text": "so large", "unit": "rows"}),)
 
     def assumptions(self):
-        return ("that this was invented",)
+        return (Notice("assumed_by_mechanism", {"text": "that this was invented"}),)
 
 
 REGISTRATION = Registration(
     kind=Invented,
     page="docs/invented.md",
     report="made things up.",
-    not_proved="things that were made up",
+    not_proved=Statement("own_words", None, {"text": "nothing is known of things that were made up"}),
     one_row_per_unit=False,
     two_valued=False,
     takes_priors=False,
@@ -173,9 +173,9 @@ assert "inventing" in steps
 assert book.balance("d").spent == 1
 certificate = release.certificate
 assert certificate.mechanism == "Invented", certificate
-assert "that this was invented" in certificate.assumed
+assert ["that this was invented"] == [each.text for each in certificate.assumed]
 assert {Notice("columns_apart"), Notice("few_rows", {"rows": 2})} <= set(certificate.warnings), certificate.warnings
-assert "invented error" in [each.kind for each in certificate.accuracy]
+assert "So large: 0.25." in [each.text for each in certificate.accuracy]
 assert any("things that were made up" in each.text for each in release.accuracy().statements)
 sections = release_sections(release, release.accuracy())
 assert "Invented made things up." in str(sections[0])

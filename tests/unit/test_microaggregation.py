@@ -89,8 +89,10 @@ def test_a_plan_asks_at_the_costs_of_the_release(table, relation, settings):
         (getattr(each.question, "summed", each.question.kind), each.question.cost, each.question.columns)
         for each in answers
     ]
-    kinds = ["expected error", "cells", *["noise over all pairs"] * ("SecondMoment" in [each[0] for each in short])]
-    assert [statement.kind for statement in planned.accuracy] == kinds
+    error, cells, *noise = [each.code for each in planned.accuracy]
+    assert error.startswith("expected_mean_noise")
+    assert cells == "cells_of_vectors"
+    assert len(noise) == ("SecondMoment" in [each[0] for each in short])
     cells = max(getattr(answer.question, "cells", 1) for answer in answers)
     assert planned.accuracy[1].value >= cells
 

@@ -1,5 +1,6 @@
 """One release, said in a notebook, in a report, on paper and in the studio: the same facts in the same words."""
 
+import json
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from helpers.studio import in_process
 from lapwing.extras.office.paper.page import signing_page
 from lapwing.extras.studio.rooms.table import slug_of
 from lapwing.model.certificate.issued import Beside
+from lapwing.present.cards import document_json
+from lapwing.present.certificates import describe_certificate
 
 EVERYWHERE = {"verdict", "release", "promise", "cost", "recorded_alone"}
 
@@ -95,3 +98,18 @@ def test_linked_tables_are_told_alike(tmp_path):
 
     assert all(facts.keys() >= {"release", "promise", "cost", "recorded_alone"} for facts in pages.values())
     assert {key for key, _ in differences(pages)} <= {"verdict"}  # of each table in a section of its own
+
+
+def test_json_has_the_facts_of_the_document_with_their_figures():
+    release = lw.synthesize(people(), schema_of_people(), seed=1, **BUDGET)
+    paid = release.certificate
+    told = json.loads(document_json(paid))
+    facts = {fact["key"]: fact for fact in told["facts"]}
+
+    assert [(fact["key"], fact["label"], fact["text"]) for fact in told["facts"]] == [
+        (fact.key, fact.label, fact.text) for fact in describe_certificate(paid).facts
+    ]
+    assert (facts["rows"]["value"], facts["rows"]["unit"]) == (paid.released_rows, "rows")
+    assert facts["cost"]["value"] == float(paid.total.amount)
+    assert {"facts", "sections", "kind"} <= set(told)
+    assert json.loads(document_json(release.accuracy()))["facts"][0]["value"] > 0

@@ -59,9 +59,9 @@ def test_the_mean_variation_of_independent_columns_stays_below_its_bound(budget,
 def test_a_tree_has_the_simulated_bound_with_its_error_and_the_published_one():
     planned = lw.plan(POINTS, expected_rows=200_000, epsilon=1, mechanism=lw.PMM())
 
-    expected, simulated, cell, published = planned.accuracy
-    kinds = (expected.kind, simulated.kind, cell.kind, published.kind)
-    assert kinds == ("expected error", "simulated bound", "largest cell", "published bound")
+    expected, simulated, _, published = planned.accuracy
+    codes = tuple(each.code for each in planned.accuracy)
+    assert codes == ("expected_distance", "simulated_bound", "largest_cell", "published_bound")
     assert "standard error" in simulated.text
     # All levels of a tree that shrinks: twice the noise, and above what the first levels alone bound.
     assert expected.value < published.value < simulated.value
@@ -127,7 +127,7 @@ def test_a_tree_that_does_not_fit_is_refused_with_the_depth_that_fits():
         lw.plan(POINTS, expected_rows=10, epsilon=1, mechanism=lw.PMM(depth=20, max_nodes=2**11))
 
 
-@pytest.mark.parametrize("accuracy", [(), (Statement(kind="expected error", text="unknown", value=None),)])
+@pytest.mark.parametrize("accuracy", [(), (Statement("expected_cell_noise"),)])
 def test_a_mechanism_that_plans_no_figure_of_its_error_is_refused_when_it_plans(accuracy):
     with pytest.raises(lw.ParameterError, match="must begin with a statement that has a value") as refused:
         Planned(questions=(), accuracy=accuracy)

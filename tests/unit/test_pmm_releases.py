@@ -76,9 +76,9 @@ def test_the_certificate_states_a_distance_that_holds(relation):
         release = lw.synthesize(
             frame_of(points), schema, epsilon=2, neighbours=relation, expected_rows=1000, mechanism=PMM(), seed=seed
         )
-        stated = {each.kind: each.value for each in release.certificate.accuracy}
+        stated = {each.code: each.value for each in release.certificate.accuracy}
         assert stated["distance"] < 0.2
-        assert stated["largest cell"] < 0.01
+        assert stated["largest_cell"] < 0.01
         passed += distance(release.model, schema, points) <= stated["distance"]
 
     # The bound holds with 95 % probability, and is loose: fewer than 7 of 10 has probability 0.001. Its rate is seen
@@ -95,7 +95,7 @@ def test_trees_of_every_size_and_budget_state_a_distance(mechanism, epsilon):
 
     release = lw.synthesize(frame_of(points), unit_columns(1), epsilon=epsilon, expected_rows=500, mechanism=mechanism)
 
-    stated = {each.kind: each.value for each in release.certificate.accuracy}
-    assert set(stated) == {"noise on each count", "number of rows", "distance", "largest cell"}
+    stated = {each.code: each.value for each in release.certificate.accuracy}
+    assert set(stated) == {"noise_on_counts", "number_of_fitting_rows", "distance", "largest_cell"}
     assert 0 < stated["distance"] <= 1
     assert epsilon < 1e5 or stated["distance"] < 0.02 or mechanism.depth == 0

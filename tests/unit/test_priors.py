@@ -176,7 +176,7 @@ def test_a_tree_asks_the_same_with_a_prior_and_its_certificate_names_it(mechanis
 
     assert [line.question for line in with_prior.lines] == [line.question for line in without.lines]
     assert with_prior.total == without.total
-    assert any("the prior (a frame) is public" in each for each in with_prior.assumed)
+    assert any("the prior (a frame) is public" in each.text for each in with_prior.assumed)
     planned = lw.plan(PLACES, expected_rows=500, epsilon=1, mechanism=mechanism, prior=prior)
     assert [line.question for line in planned.lines] == [line.question for line in with_prior.lines]
 
@@ -215,7 +215,7 @@ def test_the_certificate_says_what_the_prior_was_paid_with_and_its_fingerprint(t
 
     assumed = released(visits(2000, 1), epsilon=1, prior=tmp_path / "last.lapwing").certificate.assumed
 
-    (said,) = [each for each in assumed if "prior" in each]
+    (said,) = [each.text for each in assumed if each.code == "prior_released"]
     assert "the prior last.lapwing is a release at ε = 1, δ = 1e-9" in said
     assert "protected by the sum of both budgets" in said
     mechanism = with_priors(lw.Adaptive(prior=str(tmp_path / "last.lapwing")), SCHEMA)

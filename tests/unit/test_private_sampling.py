@@ -246,16 +246,14 @@ def test_the_certificate_says_research_and_what_is_proved():
     certificate = released(epsilon=30, misfits=1).certificate
 
     (line,) = certificate.lines
-    errors = {statement.kind: statement.value for statement in certificate.accuracy}
+    errors = {statement.code: statement.value for statement in certificate.accuracy}
     assert (line.question, line.noise, line.sensitivity.l1) == ("PrivateDraw", None, 6)
     assert "Cost: epsilon 29.35 for 1 private draw, pure differential privacy." in certificate.text().replace(
         str(certificate.total), "epsilon 29.35"
     )
     assert any(str(warning).startswith("research mechanism") for warning in certificate.warnings)
-    assert errors["rows drawn"] == certificate.released_rows
-    assert errors["error of the draw"] == pytest.approx(
-        math.sqrt(math.log(2 * 6 / 0.05) / 2 / certificate.released_rows)
-    )
+    assert errors["rows_drawn"] == certificate.released_rows
+    assert errors["error_of_draw"] == pytest.approx(math.sqrt(math.log(2 * 6 / 0.05) / 2 / certificate.released_rows))
 
 
 def test_the_stated_error_of_the_draw_holds_in_most_releases():

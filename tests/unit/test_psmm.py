@@ -248,7 +248,7 @@ def test_a_noisy_sum_of_nothing_gives_the_uniform_model_and_says_so():
     assert model.rows == 0
     assert model.atoms == 1
     assert (int(model.laws["size"].laws.stops[0]), int(model.laws["kind"].laws.stops[0])) == (7, 3)
-    assert "the noisy counts sum to 0 or less: the model is uniform" in stated.text
+    assert "The noisy counts sum to 0 or less: the model is uniform" in stated.text
     assert stated.value == 1.0
 
 
@@ -285,9 +285,9 @@ def test_a_release_states_a_distance_and_the_largest_cell():
 
     release = lw.synthesize(data, unit_columns(2), epsilon=1, mechanism="psmm", seed=1)
 
-    stated = {statement.kind: statement for statement in release.certificate.accuracy}
-    assert "with 95 % probability" in stated["distance"].text
-    assert stated["largest cell"].value < stated["distance"].value < 0.3
+    stated = {statement.code: statement for statement in release.certificate.accuracy}
+    assert "With 95 % probability" in stated["distance"].text
+    assert stated["largest_cell"].value < stated["distance"].value < 0.3
 
 
 def test_a_release_of_uneven_sides_says_in_which_distance_its_measure_is_nearest():
@@ -297,7 +297,7 @@ def test_a_release_of_uneven_sides_says_in_which_distance_its_measure_is_nearest
 
     release = lw.synthesize(data, {"fields": [few, many]}, epsilon=1, mechanism="psmm", seed=1)
 
-    (largest,) = (each for each in release.certificate.accuracy if each.kind == "largest cell")
+    (largest,) = (each for each in release.certificate.accuracy if each.code == "largest_cell_in_steps")
     assert "nearest in a distance of steps between cells" in largest.text
 
 
@@ -319,7 +319,11 @@ def test_a_plan_asks_what_the_release_asks(relation, surplus):
     _, (answer,) = run(mechanism, data, optional_column(), relation=relation, expected_rows=900)
     (question,) = planned.questions
     assert question.to_dict() == answer.question.to_dict()
-    assert [statement.kind for statement in planned.accuracy] == ["expected error", "published bound", "largest cell"]
+    assert [statement.code for statement in planned.accuracy] == [
+        "expected_simulated_distance",
+        "theorem_3_6",
+        "largest_cell",
+    ]
     is_exact = (surplus, relation) == ("lp", "replace-one")
     assert f"with the factor {2 if is_exact else 3}" in planned.accuracy[1].text
 

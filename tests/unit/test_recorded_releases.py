@@ -103,7 +103,7 @@ def test_figures_that_rounding_explains_are_the_same(one_column: Result) -> None
     [
         ({"frames": {}}, "None rows of rows"),
         ({"statements": []}, "statements of []"),
-        ({"statements": "doubled"}, "noise on each count"),
+        ({"statements": "doubled"}, "noise_on_counts"),
         ({"documents": {}}, "the documents are []"),
     ],
     ids=["rows", "no statements", "statements", "documents"],

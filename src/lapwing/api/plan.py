@@ -170,7 +170,6 @@ def _delta_gain(settings: Settings, terms: Terms, plan: Planned) -> DeltaGain | 
     except ParameterError:
         return None  # too little budget for a δ
     here, there = common_figure([(plan, terms), (changed, terms)])
-    what = here.kind if here.text == plan.accuracy[0].text else here.text
     values = (here.value or 0.0, there.value or 0.0)
     pure, with_delta = values if request.delta is None else reversed(values)
-    return DeltaGain(what=what, delta=float(request.delta or USUAL_DELTA), pure=pure, with_delta=with_delta)
+    return DeltaGain(what=here.code, delta=float(request.delta or USUAL_DELTA), pure=pure, with_delta=with_delta)

@@ -14,7 +14,6 @@ from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.shared.priors import PublicRows
 from lapwing.mechanisms.shared.registration import (
-    INSIDE_CELLS,
     Mechanism,
     OwnPoints,
     Registered,
@@ -23,9 +22,8 @@ from lapwing.mechanisms.shared.registration import (
     no_warnings,
 )
 from lapwing.mechanisms.shared.settings import check_noise
-from lapwing.model.certificate.certificate import Statement
-from lapwing.model.certificate.cost_lines import ALL_PAIRS
 from lapwing.model.certificate.notices import Notice
+from lapwing.model.certificate.statements import Statement
 from lapwing.model.model import ReleasedModel
 from lapwing.model.statistics.expressions import RowFunction
 from lapwing.schema.schemas import Schema
@@ -126,7 +124,7 @@ _OF_OTHERS: Final[Registration[Any]] = Registration(
     kind=cast("Any", object),
     page="docs/pmm.md",
     report="made the model.",
-    not_proved=INSIDE_CELLS,
+    not_proved=Statement("not_proved_inside_cells"),
     one_row_per_unit=False,
     two_valued=False,
     takes_priors=False,
@@ -275,14 +273,13 @@ def finished_statements(
     return (*certified, *after_finishing(stated[len(certified) :], changed))
 
 
-def assumptions(mechanism: Mechanism) -> tuple[str, ...]:
-    """Return what the promise of a mechanism takes on the caller's word: sentences for the certificate."""
+def assumptions(mechanism: Mechanism) -> tuple[Notice, ...]:
+    """Return what the promise of a mechanism takes on the caller's word, for the certificate."""
     own = getattr(mechanism, "assumptions", None)
     assumed = () if own is None else own()
     if is_known(mechanism):
         return tuple(assumed)
-    kind = name_in_files(mechanism)
-    return (f"the code of the mechanism {kind}, which is not Lapwing's, looks at nothing but answers", *assumed)
+    return (Notice("code_trusted", {"mechanism": name_in_files(mechanism)}), *assumed)
 
 
 def is_known(mechanism: object) -> bool:
@@ -348,10 +345,6 @@ def _read_list(key: str, value: str, item: type[int] | type[str]) -> list[Any]:
 # -- What is stated of a mechanism's model, made true of the model that rules and public tables made of it.
 
 
-DISTANCE: Final = "distance"
-ERROR_OF_DRAW: Final = "error of the draw"
-
-
 def after_finishing(stated: Sequence[Statement], changed: float) -> tuple[Statement, ...]:
     """Return statements about a mechanism's model as they hold for the released one.
 
@@ -359,32 +352,15 @@ def after_finishing(stated: Sequence[Statement], changed: float) -> tuple[Statem
     model are larger by what was moved, and say so; statements about how the mechanism's model is made say that they are
     of that.
 
-    >>> before = Statement(kind="distance", text="the distance is at most this", value=0.25)
+    >>> before = Statement("distance", 0.25, {"columns": ("age",)})
     >>> after_finishing([before], 0.125)[0].value
     0.375
-    >>> after_finishing([before], 0.875)[0].text
-    'the distance is at most this; rules and public tables moved so much (up to 0.875) that this says nothing'
+    >>> after_finishing([before], 0.875)[0].text[-81:]
+    'rules and public tables moved so much (up to 0.875) that this says nothing.'
     """
-    return tuple(_RESTATED.get(each.kind, _of_before)(each, changed) for each in stated)
+    return tuple(each if each.value is None else _finished(each, each.value, changed) for each in stated)
 
 
-def _widened(stated: Statement, changed: float) -> Statement:
-    """Add what was moved to a bound that is never above 1."""
-    assert stated.value is not None
-    value = min(1.0, stated.value + changed)
-    said = f"; of that, {changed:.3g} is what rules and public tables moved at most"
-    nothing = f"; rules and public tables moved so much (up to {changed:.3g}) that this says nothing"
-    return replace(stated, value=value, text=stated.text + (said if value < 1.0 else nothing))
-
-
-def _of_before(stated: Statement, changed: float) -> Statement:
-    """Say that something is told of the mechanism's model."""
-    del changed
-    if stated.value is None:
-        return stated
-    return replace(stated, text=f"{stated.text}; of the mechanism's model, before rules and public tables were kept")
-
-
-_RESTATED: Final[Mapping[str, Callable[[Statement, float], Statement]]] = MappingProxyType(
-    {ALL_PAIRS: _widened, DISTANCE: _widened, ERROR_OF_DRAW: _widened}
-)
+def _finished(stated: Statement, value: float, changed: float) -> Statement:
+    """Add what was moved to a bound that is never above 1; say of all else that it is of the mechanism's model."""
+    return replace(stated, value=min(1.0, value + changed) if stated.form.is_widened else value, moved=changed)

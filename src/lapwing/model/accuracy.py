@@ -1,38 +1,18 @@
 """What may be said in public about the accuracy of a release: statements that touch no row."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, Literal
+from typing import Any, ClassVar, Final
 
-from lapwing.kernel.codec import PLAIN
+from lapwing.kernel.codec import PLAIN, Codec
+from lapwing.model.certificate.statements import Statement
 from lapwing.on_demand import Shown
 from lapwing.schema.short import one_line
-
-Basis = Literal["theorem", "certificate", "interval", "simulation", "model"]
 
 _LETTERS: Final = 400
 """Of a sentence that a representation shows."""
 
 _SHOWN: Final = 10
 """Tables that a summary lists."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Statement:
-    """Hold one sentence about accuracy, and its figure.
-
-    value: the figure; None where the sentence says that nothing is proved; confidence: with which probability over the
-    noise it holds; None for an expectation or a property of the model; basis: proved before the noise was drawn; proved
-    from the noise's law and the answers for this release; a confidence interval; found by simulating the noise; a
-    property of the released model.
-    """
-
-    key: str
-    text: str
-    value: float | None
-    unit: str
-    confidence: float | None
-    basis: Basis
-    source: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,7 +163,7 @@ class Accuracy(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain JSON values."""
-        return PLAIN.write(self)
+        return _CODEC.write(self)
 
     def summary(self) -> str:
         """Return the statements as lines of text, then the most uncertain tables."""
@@ -207,3 +187,12 @@ def _line(each: MarginalAccuracy) -> str:
         f"{name}: {each.cells} cells, every count within {each.largest_error:.0f} rows, total variation at most "
         f"{each.variation:.3g}"
     )
+
+
+def _stated(statement: Statement) -> dict[str, Any]:
+    """Return a statement with its sentence, for readers without a dictionary of codes."""
+    more = {"confidence": statement.confidence, "basis": statement.basis, "source": statement.source}
+    return {"code": statement.code, "text": statement.text, "value": statement.value, "unit": statement.unit, **more}
+
+
+_CODEC: Final = Codec({Statement: (_stated, Statement.from_dict)})

@@ -40,7 +40,7 @@ from lapwing.kernel.terms import Terms
 from lapwing.maths.noise_norms import absolute_noise, largest_noise
 from lapwing.maths.noise_tails import sum_tail
 from lapwing.maths.pooled_noise import NoisyNumber, pooled_number
-from lapwing.model.certificate.certificate import ROWS_WITHIN, Statement
+from lapwing.model.certificate.statements import Statement
 from lapwing.model.evidence import AskedTable, first_over, served, tables_over, views
 from lapwing.schema.groupings.grouping import Grouping
 from lapwing.schema.schemas import Schema
@@ -303,12 +303,11 @@ def rows_statements(answers: Sequence[Answer], terms: Terms, rows: int) -> tuple
     if found is None:
         return ()
     within, which = found
-    text = f"the number of rows that is told lies this near to that of the {which}, with probability 0.95"
-    return (Statement(kind=ROWS_WITHIN, text=text, value=within, unit="rows"),)
+    return (Statement(which, within, {"rows": rows, "confidence": float(1 - _FAILURE)}),)
 
 
 def rows_within(answers: Sequence[Answer], rows: int, failure: Fraction) -> tuple[float, str] | None:
-    """Return within how many rows a number of rows lies, but with some probability, and of which rows it is the number.
+    """Return within how many rows a number of rows lies, but with some probability, and the code that states it.
 
     answers: of one release, in the order in which they were given. Returns how far ``rows`` is from the further end of
     the range that noisy totals leave; None without a total. Where a tree or cells were counted after the number of all
@@ -319,6 +318,6 @@ def rows_within(answers: Sequence[Answer], rows: int, failure: Fraction) -> tupl
     told = []
     for (columns, numbers), part in zip(found, parts, strict=False):
         lower, upper = _range_of(numbers, part, is_alone=bool(columns))
-        which = "rows used that fit the schema" if columns else "rows used"
+        which = "number_of_fitting_rows" if columns else "number_of_rows"
         told.append((float(math.ceil(max(rows - lower, upper - rows))), which))
     return min(told, default=None)

@@ -1,9 +1,11 @@
-"""The card of an object: its document, as a notebook shows it."""
+"""What describes each object, and its document as a card of a notebook and as JSON."""
 
+import json
 from collections.abc import Callable
 from typing import Any, Final
 
 from lapwing.anonymous.table import AnonymousTable
+from lapwing.kernel.codec import PLAIN
 from lapwing.model.accuracy import Accuracy, CountAccuracy, TableAccuracy
 from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.linked_files import LinkedCertificate
@@ -50,3 +52,8 @@ DESCRIBED: Final[dict[type, Callable[[Any], Document]]] = {
 def card(found: object) -> str:
     """Return an object as a card."""
     return card_html(DESCRIBED[type(found)](found))
+
+
+def document_json(found: object) -> str:
+    """Return all that there is to say of an object as the text of a JSON file: facts by their keys, and sections."""
+    return json.dumps(PLAIN.write(DESCRIBED[type(found)](found)), indent=2, ensure_ascii=False) + "\n"

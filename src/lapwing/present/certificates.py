@@ -15,7 +15,7 @@ from lapwing.model.certificate.promise import Pairs, pairs_apart, unit_field
 from lapwing.model.certificate.verdict import WORDS, Verdict, Word
 from lapwing.model.linked_files import ONE_OF_SEVERAL, LinkedCertificate
 from lapwing.present.attacks import attack_fact, detail_facts
-from lapwing.present.costs import cost_summary
+from lapwing.present.costs import amount_of, cost_summary
 from lapwing.present.document import Document, Fact, Facts, Section, Text, counted, sentence
 from lapwing.present.messages import labelled, say
 from lapwing.present.promises import (
@@ -25,6 +25,7 @@ from lapwing.present.promises import (
     protected_facts,
     purchase_facts,
 )
+from lapwing.present.stated import clause
 from lapwing.schema.schemas import Schema
 
 _LISTED: Final = 8
@@ -153,22 +154,23 @@ def short_lines(whole: Promised) -> list[str]:
 def _own(paid: Certificate) -> Iterator[Fact]:
     """Yield what a certificate of one table says of it."""
     yield from _protects(paid)
-    yield Fact("cost", say("label.cost"), _cost(paid))
+    yield Fact("cost", say("label.cost"), _cost(paid), **amount_of(paid.total))
     is_told = any(each.code == "uncovered" for each in paid.warnings)
     yield from origin_facts(() if is_told else paid.assumed_fields, paid.dp_fields)
     terms = (paid.relation, paid.privacy_unit)
     yield from purchase_facts(paid.purchases, terms, paid.together)
-    yield from (Fact("assumed", say("label.assumed"), f"{claim}.") for claim in paid.assumed)
+    yield from (Fact("assumed", say("label.assumed"), f"{claim.text}.") for claim in paid.assumed)
     if paid.mechanism != DOMAIN:
         key = "rows.compared" if paid.mechanism == EVALUATION else "rows.model"
-        yield Fact("rows", "", say(key, rows=paid.released_rows, source=source_of_rows(paid)))
+        said = say(key, rows=paid.released_rows, source=source_of_rows(paid))
+        yield Fact("rows", "", said, value=paid.released_rows, unit="rows")
     if _has_rows(paid):
         yield from verdict_facts(paid.verdict)
     kept = ((len(paid.rules), "rule"), (len(paid.public_tables), "public table"))
     yield from labelled(keeps=" and ".join(counted(count, what) for count, what in kept if count))
     for each in paid.accuracy:
         if each.is_headline:
-            yield Fact("certified", say("label.certified"), f"{each.value:.3g}; {each.text}.")
+            yield Fact("certified", say("label.certified"), f"{clause(each)}.", value=each.value, unit=each.unit)
     yield from _rules(paid.rules)
     yield from (Fact("public_table", "", _public_table(each)) for each in paid.public_tables)
     if paid.weight is not None:
@@ -221,7 +223,7 @@ def assumed_points(schema: Schema, certificate: Certificate) -> Iterator[str]:
             yield say("assumed.fields", count=count, all=len(schema.columns), origin=say(f"assumed.{origin}"))
     said = describe_certificate(certificate)
     yield from said.lines("purchase")
-    yield from map(sentence, certificate.assumed)
+    yield from (sentence(each.text) for each in certificate.assumed)
     yield from said.lines("rule_assumed")
     if certificate.expected_rows is not None:
         yield say("assumed.expected_rows", rows=certificate.expected_rows)
@@ -276,7 +278,7 @@ def _public_table(table: KeptTable) -> str:
 def _linked(whole: LinkedCertificate) -> Iterator[Fact]:
     """Yield what is said of all tables, then of each what is not said of all."""
     yield Fact("protected", say("label.protected"), whole.protected)
-    yield Fact("cost", say("label.cost"), linked_cost(whole))
+    yield Fact("cost", say("label.cost"), linked_cost(whole), **amount_of(whole.total))
     yield Fact("kept", say("label.kept"), " ".join(whole.kept))
     yield Fact("not_kept", say("label.not_kept"), say("linked.not_kept"))
     parts = {name: [fact for fact in _own(part) if fact.key not in _OF_ALL] for name, part in whole.parts.items()}

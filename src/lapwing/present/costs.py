@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Final
+from typing import Any, Final
 
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.registered import KINDS
@@ -60,6 +60,11 @@ def _noise(lines: Sequence[CostLine]) -> str:
 def sign_of(budget: Budget) -> str:
     """Return the letter in which a budget is counted."""
     return "ε" if budget.notion == "pure" else "ρ"
+
+
+def amount_of(budget: Budget) -> dict[str, Any]:
+    """Return a budget as the figure of a fact."""
+    return {"value": float(budget.amount), "unit": sign_of(budget)}
 
 
 def amount_spent(lines: Sequence[CostLine]) -> float:

@@ -1,9 +1,10 @@
 """A document: sections of facts, tables, texts and charts, without a word about how they look."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Final, Literal
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Final, Literal
 
+from lapwing.kernel.codec import KNOWN, SELDOM
 from lapwing.schema.scalars import aligned, visible
 
 
@@ -11,32 +12,38 @@ from lapwing.schema.scalars import aligned, visible
 class Table:
     """Hold a table of the report; marked: lines that deserve a warning colour, besides the words that say so."""
 
+    kind: ClassVar[str] = "table"
+
     caption: str
     heading: tuple[str, ...]
     lines: tuple[tuple[str, ...], ...]
-    numbers: tuple[int, ...] = ()
-    marked: tuple[int, ...] = ()
+    numbers: tuple[int, ...] = field(default=(), metadata=SELDOM)
+    marked: tuple[int, ...] = field(default=(), metadata=SELDOM)
 
 
 @dataclass(frozen=True, slots=True)
 class Chart:
     """Hold a chart of the report; meaning: one sentence that says what can be seen, for those who do not see it."""
 
+    kind: ClassVar[str] = "chart"
+
     title: str
     meaning: str
     spec: Mapping[str, Any]
-    figures: Table | None = None
+    figures: Table | None = field(default=None, metadata=SELDOM)
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
     """Hold a paragraph, or a list; is_headline: set large; key: of the fact that it is, where it is one."""
 
+    kind: ClassVar[str] = "text"
+
     words: str
-    points: tuple[str, ...] = ()
-    is_warning: bool = False
-    is_headline: bool = False
-    key: str = ""
+    points: tuple[str, ...] = field(default=(), metadata=SELDOM)
+    is_warning: bool = field(default=False, metadata=SELDOM)
+    is_headline: bool = field(default=False, metadata=SELDOM)
+    key: str = field(default="", metadata=SELDOM)
 
 
 def warnings_of(said: Iterable[object]) -> tuple[Text, ...]:
@@ -48,16 +55,18 @@ def warnings_of(said: Iterable[object]) -> tuple[Text, ...]:
 class Fact:
     """Say one thing: what it is, what stands beside it, and a note; of one of several tables, which.
 
-    key: what code calls it; between: what stands between label and text in a line. A fact without a label is a sentence
-    by itself.
+    key: what code calls it; between: what stands between label and text in a line; value, unit: its figure, where it is
+    about one. A fact without a label is a sentence by itself.
     """
 
     key: str
     label: str
     text: str
-    note: str = ""
-    part: str = ""
-    between: str = ": "
+    note: str = field(default="", metadata=SELDOM)
+    part: str = field(default="", metadata=SELDOM)
+    between: str = field(default=": ", metadata=KNOWN)
+    value: float | None = field(default=None, metadata=SELDOM)
+    unit: str = field(default="", metadata=SELDOM)
 
     @property
     def line(self) -> str:
@@ -70,9 +79,11 @@ class Fact:
 class Facts:
     """Hold facts; are_figures: the few that a reader should see first, set large; is_headline: they grade the table."""
 
+    kind: ClassVar[str] = "facts"
+
     facts: tuple[Fact, ...]
-    are_figures: bool = False
-    is_headline: bool = False
+    are_figures: bool = field(default=False, metadata=SELDOM)
+    is_headline: bool = field(default=False, metadata=SELDOM)
 
 
 Part = Text | Table | Chart | Facts
@@ -94,7 +105,7 @@ class Section:
     key: str
     title: str
     parts: tuple[Part, ...]
-    folded: tuple[Part, ...] = ()
+    folded: tuple[Part, ...] = field(default=(), metadata=SELDOM)
 
 
 def of_table(section: Section, number: int, table: str) -> Section:
@@ -115,12 +126,12 @@ class Document:
     """
 
     facts: tuple[Fact, ...]
-    kind: str = ""
-    name: str = ""
-    tone: Tone = ""
-    short: tuple[str, ...] = ()
-    sections: tuple[Section, ...] = ()
-    hint: str = ""
+    kind: str = field(default="", metadata=SELDOM)
+    name: str = field(default="", metadata=SELDOM)
+    tone: Tone = field(default="", metadata=SELDOM)
+    short: tuple[str, ...] = field(default=(), metadata=SELDOM)
+    sections: tuple[Section, ...] = field(default=(), metadata=SELDOM)
+    hint: str = field(default="", metadata=SELDOM)
 
     def all(self, *keys: str) -> tuple[Fact, ...]:
         """Return the facts of these keys, in the order of the document."""

@@ -8,12 +8,14 @@ from lapwing.kernel.plain import at_least
 from lapwing.kernel.questions.misfit_rows.question import MisfitRows
 from lapwing.kernel.questions.private_draw.question import PrivateDraw
 from lapwing.mechanisms.registry import registration_named, settings_of
-from lapwing.model.certificate.cost_lines import CHOSEN, CostLine, Statement, counted_lines
+from lapwing.model.certificate.cost_lines import CHOSEN, CostLine, counted_lines
 from lapwing.model.certificate.promise import ROW
+from lapwing.model.certificate.statements import Statement
 from lapwing.present.costs import cost_summary
-from lapwing.present.document import Document, Fact, Facts, Part, Section, Table, Text, lines_of, sentence, upper_first
+from lapwing.present.document import Document, Fact, Facts, Part, Section, Table, Text, lines_of, upper_first
 from lapwing.present.messages import labelled, say
 from lapwing.present.promises import origin_facts, protected_facts
+from lapwing.present.stated import clause, label_of
 from lapwing.release.plans import DeltaGain, LinkedPlan, Plan
 from lapwing.release.runs.plan.effort import MACHINE, Effort, MaxRowsEffect, MemoryNeed
 from lapwing.schema.linked.database import published
@@ -57,7 +59,8 @@ def describe_plan(plan: Plan | LinkedPlan) -> Document:
         settings=changed_settings(plan.mechanism, plan.settings),
         noise=say("plan.noise", low=min(noise), high=max(noise)) if noise else "",
     )
-    said = (Fact("headline", "", upper_first(first.kind) + figure), Fact("said", "", sentence(first.text)))
+    label = upper_first(label_of(first))
+    said = (Fact("headline", "", label + figure, value=first.value, unit=first.unit), Fact("said", "", first.text))
     budget = Section("cost", say("plan.budget"), (cost_summary(plan.lines, plan.total),))
     return Document(
         (*said, *_with_warnings(_facts(plan)), *more),
@@ -145,8 +148,7 @@ def changed_settings(mechanism: str, settings: Mapping[str, object]) -> str:
 def error_facts(statements: Sequence[Statement]) -> Iterator[Fact]:
     """Yield the accuracy statements, the first ones where there are many."""
     for each in statements[:_SHOWN]:
-        label = upper_first(each.kind)
-        yield Fact("error", label, f"{each.text}." if each.value is None else f"{each.figure} - {each.text}.")
+        yield Fact("error", upper_first(label_of(each)), f"{clause(each)}.", value=each.value, unit=each.unit)
     if len(statements) > _SHOWN:
         yield Fact("more_errors", "", say("rules.more", count=len(statements) - _SHOWN))
 
@@ -154,7 +156,11 @@ def error_facts(statements: Sequence[Statement]) -> Iterator[Fact]:
 def _gain(gain: DeltaGain) -> Fact:
     """Say what a δ changes."""
     key = "plan.gain" if gain.with_delta < gain.pure else "plan.no_gain"
-    return Fact("gain", "", say(key, delta=gain.delta, what=gain.what, pure=gain.pure, there=gain.with_delta))
+    return Fact(
+        "gain",
+        "",
+        say(key, delta=gain.delta, what=say(f"stated.{gain.what}.label"), pure=gain.pure, there=gain.with_delta),
+    )
 
 
 def _effort(effort: Effort, rows: int) -> Fact:
@@ -185,20 +191,23 @@ def _max_rows(effects: Sequence[MaxRowsEffect], own: int) -> Block:
     """Show what another ``maxRows`` would change, and say what it loses on the other side."""
     if not effects:
         return ()
-    kind = effects[0].kind
+    own_stated = next(each.stated for each in effects if each.max_rows == own)
+    label = label_of(own_stated)
     lines = tuple(
         (
             say("plan.own", rows=each.max_rows) if each.max_rows == own else str(each.max_rows),
             str(each.tables),
             f"{each.noise_sd:.4g}",
             f"{each.noise_times:.2f}",
-            f"{each.error:.3g}",
+            f"{each.stated.value or 0.0:.3g}",
             f"{each.error_times:.2f}",
         )
         for each in effects
     )
-    table = Table("", ("maxRows", "tables", "noise (sd)", "relative", kind, "relative"), lines, numbers=(1, 2, 3, 4, 5))
-    here = say("plan.here", kind=upper_first(kind), what=effects[0].what)
+    table = Table(
+        "", ("maxRows", "tables", "noise (sd)", "relative", label, "relative"), lines, numbers=(1, 2, 3, 4, 5)
+    )
+    here = say("plan.here", label=upper_first(label), stated=clause(own_stated))
     return (Text(say("plan.max_rows")), table, Text(here), Text(say("plan.fewer")))
 
 

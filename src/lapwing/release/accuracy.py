@@ -14,20 +14,18 @@ from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.questions.sparse_counts.question import NoisyCells
 from lapwing.maths.noise_tails import sum_tail
 from lapwing.mechanisms.registry import registration_named
-from lapwing.model.accuracy import Accuracy, Basis, CountAccuracy, MarginalAccuracy, Statement, TableAccuracy
+from lapwing.model.accuracy import Accuracy, CountAccuracy, MarginalAccuracy, TableAccuracy
 from lapwing.model.bounds import Sums, cell_ranges, covering, fitting_cells, most_rows, own_groupings, rows_within
 from lapwing.model.certificate.certificate import Certificate
+from lapwing.model.certificate.statements import ROWS_WITHIN, Statement
 from lapwing.model.evidence import AskedTable, MeasuredTable, intervals, views
 from lapwing.model.model import ReleasedModel, Spans
 from lapwing.model.sampling.conditions import effective_atoms
 from lapwing.model.sampling.marginals import marginal
-from lapwing.on_demand import extra
 from lapwing.release.asked import Condition, asked_cells
 from lapwing.release.queries import Groups, Parts, checked_failure, listed_columns, query_groupings
 from lapwing.schema.groupings.hierarchies import Hierarchy
 from lapwing.schema.schemas import Schema
-
-_PAGE: Final = "docs/accuracy.md"
 
 
 def release_accuracy(release: Parts, failure: Fraction) -> Accuracy:
@@ -50,14 +48,12 @@ def release_accuracy(release: Parts, failure: Fraction) -> Accuracy:
         (marginal_accuracy(*each, failure, limit) for each in listed),
         key=lambda it: (-it.variation, -it.largest_error, it.columns, -1 if it.level is None else it.level),
     )
-    registration = registration_named(certificate.mechanism)
-    not_proved = f"No bound is proved for {registration.not_proved}; `release.replicates` estimates such errors."
     return Accuracy(
         statements=(
             *_rows_statement(model, certificate, noisy, failure),
             *_all_at_once(listed, model.rows, failure),
-            *extra("statements")(certificate, registration.page),
-            _statement("not_proved", not_proved, None, "", None, basis="model"),
+            *(each for each in certificate.accuracy if each.code not in ROWS_WITHIN),
+            registration_named(certificate.mechanism).not_proved,
         ),
         marginals=tuple(marginals),
         measured=len(tables),
@@ -82,19 +78,16 @@ def _rows_statement(
 ) -> tuple[Statement, ...]:
     """Say how far the number of rows is from the true one."""
     if certificate.public_rows is not None:
-        text = f"The number of rows of the table is public: {certificate.public_rows}."
-        if model.rows != certificate.public_rows:  # public tables may have another total
-            text = text[:-1] + f"; {model.rows} are released."
-        return (_statement("number_of_rows", text, float(abs(model.rows - certificate.public_rows)), "rows", None),)
+        off = float(abs(model.rows - certificate.public_rows))
+        if not off:
+            return (Statement("public_number_of_rows", off, {"rows": model.rows}),)
+        # Public tables may have another total.
+        return (Statement("other_number_of_rows", off, {"public": certificate.public_rows, "rows": model.rows}),)
     found = rows_within(noisy, model.rows, failure)
     if found is None:
         return ()
-    value, which = found
-    text = (
-        f"{_with(failure)}, the released number of rows, {model.rows}, is within {value:.0f} of the true number of "
-        f"{which}."
-    )
-    return (_statement("number_of_rows", text, value, "rows", float(1 - failure)),)
+    value, code = found
+    return (Statement(code, value, {"rows": model.rows, "confidence": float(1 - failure)}),)
 
 
 def _all_at_once(listed: "Sequence[tuple[Bounded, np.ndarray]]", rows: int, failure: Fraction) -> tuple[Statement, ...]:
@@ -108,24 +101,8 @@ def _all_at_once(listed: "Sequence[tuple[Bounded, np.ndarray]]", rows: int, fail
     value = max(
         each.sums.largest_error(released, failure / (each.place * (each.place + 1))) for each, released in listed
     )
-    share = f", {100 * value / rows:.3g} % of the rows released" if rows else ""
-    tables = "the one measured table listed" if len(listed) == 1 else f"the {len(listed)} measured tables listed"
-    text = (
-        f"{_with(failure)}, no count of {tables} is further than {value:.0f} rows from the true "
-        f"one{share}, all tables and cells at once."
-    )
-    return (_statement("every_measured_count", text, value, "rows", float(1 - failure)),)
-
-
-def _with(failure: Fraction) -> str:
-    """Begin a sentence with its probability."""
-    return f"With {100 * float(1 - failure):.10g} % probability"
-
-
-def _statement(
-    key: str, text: str, value: float | None, unit: str, confidence: float | None, *, basis: Basis = "interval"
-) -> Statement:
-    return Statement(key=key, text=text, value=value, unit=unit, confidence=confidence, basis=basis, source=_PAGE)
+    fields = {"tables": len(listed), "rows": rows, "confidence": float(1 - failure)}
+    return (Statement("every_measured_count", value, fields),)
 
 
 # -- Which accuracy is asked for: of a release, of one table of it, or of one count.

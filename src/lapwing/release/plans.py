@@ -10,9 +10,10 @@ from lapwing.kernel.codec import PLAIN
 from lapwing.kernel.plain import rational_text
 from lapwing.kernel.terms import Relation
 from lapwing.maths.arrays import Frozen
-from lapwing.model.certificate.certificate import CERTIFICATES, CostLine, Statement
+from lapwing.model.certificate.certificate import CERTIFICATES, CostLine
 from lapwing.model.certificate.cost_lines import Requested, asked_text, budget_to_dict, counted_lines
 from lapwing.model.certificate.notices import Notice
+from lapwing.model.certificate.statements import Statement
 from lapwing.on_demand import Shown, extra
 from lapwing.release.runs.plan.effort import MACHINE, Effort, MaxRowsEffect
 from lapwing.schema.linked.database import LinkedSchema, published
@@ -22,8 +23,8 @@ from lapwing.schema.linked.database import LinkedSchema, published
 class DeltaGain:
     """Compare pure ε with (ε, δ).
 
-    what: what is compared: the first accuracy statement, or, where that is about something else with and without δ, or
-    at its largest in both, the first one that can be compared.
+    what: code of what is compared: the first accuracy statement, or, where that is about something else with and
+    without δ, or at its largest in both, the first one that can be compared.
     """
 
     what: str
@@ -141,8 +142,8 @@ class Plan(Shown):
             "assumed_fields": list(self.assumed_fields),
             "dp_fields": list(self.dp_fields),
             "expected_rows": self.expected_rows,
-            "accuracy": [CERTIFICATES.write(statement) for statement in self.accuracy],
-            "max_rows_effects": [_effect_to_dict(effect) for effect in self.max_rows_effects],
+            "accuracy": [statement.to_dict() for statement in self.accuracy],
+            "max_rows_effects": [CERTIFICATES.write(effect) for effect in self.max_rows_effects],
             "delta_gain": gain and PLAIN.write(gain),
             "effort": {
                 "seconds": self.effort.seconds,
@@ -230,10 +231,3 @@ class LinkedPlan(Shown):
             },
             "parts": {name: part.to_dict() for name, part in self.parts.items()},
         }
-
-
-def _effect_to_dict(effect: MaxRowsEffect) -> dict[str, Any]:
-    """Return what another ``maxRows`` changes as plain JSON values."""
-    values = PLAIN.write(effect)
-    kind = values.pop("kind")
-    return {**values, "what": f"{kind}: {effect.what}"}

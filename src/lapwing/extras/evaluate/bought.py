@@ -27,8 +27,8 @@ from lapwing.kernel.room.curator import Curator
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.maths.noise_tails import sum_tail
 from lapwing.model.bounds import rows_statements
-from lapwing.model.certificate.certificate import EVALUATION, Certificate, Statement
-from lapwing.model.certificate.cost_lines import VARIATION, asked_text
+from lapwing.model.certificate.certificate import EVALUATION, Certificate
+from lapwing.model.certificate.cost_lines import asked_text
 from lapwing.model.certificate.notices import Notice
 from lapwing.model.certificate.promise import (
     fields_of_origin,
@@ -36,6 +36,7 @@ from lapwing.model.certificate.promise import (
     uncovered_warnings,
     untold_warnings,
 )
+from lapwing.model.certificate.statements import Statement
 from lapwing.on_demand import Shown
 from lapwing.present.document import Page
 from lapwing.release.marked import NOTICE, Releasable
@@ -320,7 +321,7 @@ def _certificate(
         released_rows=rows,
         seed=settings.seed,
         accuracy=(*map(_statement, variations), *rows_statements(answers, terms, rows)),
-        assumed=("the synthetic table was public before: it is no secret of the real rows",),
+        assumed=(Notice("rows_public"),),
         warnings=(
             *uncovered_warnings(schema.columns),
             *promise_warnings(paid.total, paid.epsilons),
@@ -334,13 +335,9 @@ def _certificate(
 
 def _statement(each: NoisyVariation) -> Statement:
     """State one figure."""
-    return Statement(
-        kind=f"mean total variation of {each.ways}-way tables",
-        text=f"over {each.tables} of {each.possible} tables, between {each.lower:.4f} and {each.upper:.4f}; all such "
-        f"intervals hold at once with {float(CONFIDENCE):.0%} confidence",
-        value=each.mean,
-        unit=VARIATION,
-    )
+    tables = {"ways": each.ways, "tables": each.tables, "possible": each.possible}
+    interval = {"lower": each.lower, "upper": each.upper, "confidence": float(CONFIDENCE)}
+    return Statement("mean_variation", each.mean, {**tables, **interval})
 
 
 def _width_warnings(variations: Sequence[NoisyVariation]) -> tuple[Notice, ...]:

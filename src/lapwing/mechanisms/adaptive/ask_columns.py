@@ -36,9 +36,8 @@ from lapwing.mechanisms.shared.one_way import (
     pooled_total,
     told_counts,
 )
-from lapwing.model.certificate.certificate import Statement
-from lapwing.model.certificate.cost_lines import SHARE
 from lapwing.model.certificate.notices import Notice
+from lapwing.model.certificate.statements import Statement
 from lapwing.model.model import Indexed, ReleasedModel
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.grouping import Grouping, cut, identity
@@ -247,9 +246,6 @@ def _counted(answer: NoisyCounts) -> Counted:
 # -- What a reader should know of the single columns of an Adaptive release, from its answers and its model alone.
 
 
-UNSEEN = "rows where none were seen"
-UNDIVIDED = "values not told apart"
-
 _MOST_UNSEEN = 0.01
 _LEAST_HELD, _TINY = 0.05, 1e-3
 """A range that holds so many of the rows, in so small a part of the column's values, may be a single value."""
@@ -291,9 +287,8 @@ def _absent_states(schema: Schema, model: ReleasedModel) -> Iterator[Statement]:
         if column.name in base
     }
     absent = sum(states[name] > count for name, count in present.items())
-    text = "so many columns have a missing or special state that no row has: noise explained what was counted there"
     if absent:
-        yield Statement(kind="states without rows", text=text, value=float(absent), unit="columns")
+        yield Statement("states_without_rows", float(absent))
 
 
 def _ordered_columns(
@@ -324,16 +319,8 @@ def _of_column(field: Field, table: OneWayTable, law: Indexed, weights: np.ndarr
     regular, widths = table.grouping.regular, np.diff(np.append(starts, field.domain.values)[: starts.size + 1])
     unseen = float(masses[:regular][table.masses[:regular] <= 0].sum())
     if unseen > _MOST_UNSEEN:
-        text = (
-            f"this share of the rows has values of {field.name!r} where its own counts show none; "
-            "only tables with other columns put them there"
-        )
-        yield Statement(kind=UNSEEN, text=text, value=unseen, unit=SHARE)
+        yield Statement("rows_unseen", unseen, {"column": field.name})
     is_tiny = (widths[:regular] > 1) & (widths[:regular] < _TINY * field.domain.values)
     held = float(np.max(masses[:regular] * is_tiny, initial=0.0))
     if is_refined(field) and held > _LEAST_HELD:
-        text = (
-            f"this share of the rows has values of {field.name!r} in one tiny range that no count divides; "
-            "in the private table they may be a single value"
-        )
-        yield Statement(kind=UNDIVIDED, text=text, value=held, unit=SHARE)
+        yield Statement("rows_undivided", held, {"column": field.name})

@@ -19,9 +19,8 @@ from lapwing.kernel.questions.sparse_counts.question import NoisyCells
 from lapwing.mechanisms.adaptive.ordered_cells import Nodes
 from lapwing.mechanisms.shared.cell_model import TreeLevel
 from lapwing.mechanisms.shared.trees.simulation import drawn_noise
-from lapwing.mechanisms.shared.trees.stated import distance_text, largest_cell
-from lapwing.model.certificate.certificate import Statement
-from lapwing.model.certificate.cost_lines import LENGTH
+from lapwing.mechanisms.shared.trees.stated import largest_cell
+from lapwing.model.certificate.statements import Statement
 from lapwing.model.model import Indexed, ReleasedModel
 from lapwing.model.sampling.marginals import marginal
 from lapwing.schema.groupings.domains import Domain
@@ -49,11 +48,8 @@ def distance_statements(
     law = (trees or tables)[-1].noise
     counted = _of_tree(schema, trees[-1], model) if trees else _of_table(schema, tables[-1], model)
     bound = _bound(counted, law, rng)
-    text = f"with 95 % probability, {distance_text(names)} is at most this"
     leaves = _of_leaves(*counted[:2])
-    return Statement(kind="distance", text=text, value=bound, unit=LENGTH), largest_cell(
-        leaves.size, float(leaves.max())
-    )
+    return Statement("distance", bound, {"columns": tuple(names)}), largest_cell(leaves.size, float(leaves.max()))
 
 
 def _bound(counted: Counted, law: NoiseLaw, rng: np.random.Generator) -> float:

@@ -23,7 +23,7 @@ from lapwing.mechanisms.adaptive.search import SOUGHT_DEVIATIONS, Search, begun
 from lapwing.mechanisms.shared.trees.accuracy import counted_tree, noise_tree, planned_statements, released_statements
 from lapwing.mechanisms.shared.trees.model import cells_as_model, fitted_leaves, has_exact_root, known_root
 from lapwing.mechanisms.shared.trees.plans import default_plan, tree_shapes
-from lapwing.model.certificate.certificate import Statement
+from lapwing.model.certificate.statements import Statement
 from lapwing.model.laws import Laws
 from lapwing.model.model import Indexed, ReleasedModel
 from lapwing.schema.fields import Field

@@ -33,8 +33,8 @@ from lapwing.mechanisms.shared.one_way import known_rows, paid_for_rows
 from lapwing.mechanisms.shared.priors import priors_assumed, priors_of, small_and_with_prior
 from lapwing.mechanisms.shared.registration import Asked, Registration, Work, nothing_certified
 from lapwing.mechanisms.shared.settings import check_number, check_whole
-from lapwing.model.certificate.certificate import Statement
 from lapwing.model.certificate.cost_lines import Planned
+from lapwing.model.certificate.statements import Statement
 from lapwing.model.model import ReleasedModel
 from lapwing.schema.scalars import nearest, told
 from lapwing.schema.schemas import Schema
@@ -270,9 +270,7 @@ class Adaptive:
             return Planned(questions=asked, accuracy=expected)
         questions = mapped_questions(schema, left, self.one_way_share)
         value = questions[-1].noise(terms.relation, terms.max_rows).mean_absolute
-        text = "noise moves the count of each cell that is counted last by this many records in expectation"
-        stated = Statement(kind="expected error", text=text, value=value, unit="rows")
-        return Planned(questions=tuple(questions), accuracy=(stated,))
+        return Planned(questions=tuple(questions), accuracy=(Statement("expected_map_noise", value),))
 
     def _is_mapped(self, schema: Schema) -> bool:
         """Return whether cells of all columns together are counted: no setting asks for tables or particles."""
@@ -332,7 +330,7 @@ REGISTRATION: Final = Registration(
     report="counted, with noise, the values of each column and those combinations of two or three columns that matter "
     "most, and fitted a model to the counts. How columns depend on each other that it did not count together is the "
     "model's guess.",
-    not_proved="tables that were not measured: there the rows follow the model's guess",
+    not_proved=Statement("not_proved_unmeasured"),
     one_row_per_unit=False,
     two_valued=False,
     takes_priors=True,

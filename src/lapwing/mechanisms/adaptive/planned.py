@@ -42,9 +42,9 @@ from lapwing.mechanisms.adaptive.look import MOST_LOOKED, planned_look
 from lapwing.mechanisms.adaptive.rounds import HAND_CELLS
 from lapwing.mechanisms.shared.one_way import told_rows
 from lapwing.mechanisms.shared.registration import Asked, Work
-from lapwing.model.certificate.certificate import Statement
-from lapwing.model.certificate.cost_lines import VARIATION, ChosenTable, Planned
+from lapwing.model.certificate.cost_lines import ChosenTable, Planned
 from lapwing.model.certificate.notices import Notice
+from lapwing.model.certificate.statements import Statement
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import Schema
 
@@ -163,22 +163,12 @@ def _pair_cost(schema: Schema, costs: Costs, rows: float, terms: Terms) -> Budge
 def _expected_noise(costs: Costs, terms: Terms) -> tuple[Statement, ...]:
     """Say how large the noise on a table is beside the rows."""
     rows = told_rows(terms)
-    chosen = [("a chosen table", costs.table)] if costs.table.amount else []
-    steps = [(what, cost * (1 - costs.selection)) for what, cost in chosen]
+    steps = [("chosen", costs.table * (1 - costs.selection))] if costs.table.amount else []
     widest = max(costs.one_way_shares)
-    steps.append(("the widest one-way table", costs.one_way * (widest / sum(costs.one_way_shares))))
+    steps.append(("one_way", costs.one_way * (widest / sum(costs.one_way_shares))))
     laws = [(what, table_law(cost, terms)) for what, cost in steps]
     cells = min(TYPICAL_CELLS, costs.most_cells)
-    summary = Statement(
-        kind="expected error",
-        text=f"total variation distance that the noise of {laws[0][0]} with {cells} cells makes on its own at "
-        f"{rows} rows, before the fit takes most of it out; no bound is proved for the whole",
-        value=laws[0][1].mean_absolute * cells / (2 * rows),
-        unit=VARIATION,
-    )
-    of_each = "standard deviation of each count of"
-    each = [
-        Statement(kind="expected noise", text=f"{of_each} {what}, in records", value=law.sd, unit="rows")
-        for what, law in laws
-    ]
-    return summary, *each
+    first, law = laws[0]
+    own = law.mean_absolute * cells / (2 * rows)
+    summary = Statement(f"expected_{first}_noise", own, {"cells": cells, "rows": rows})
+    return summary, *(Statement(f"noise_on_{what}_table", law.sd) for what, law in laws)

@@ -24,8 +24,8 @@ from lapwing.mechanisms.shared.registration import (
     nothing_certified,
 )
 from lapwing.mechanisms.shared.settings import check_whole
-from lapwing.model.certificate.certificate import Statement
-from lapwing.model.certificate.cost_lines import VARIATION, Planned
+from lapwing.model.certificate.cost_lines import Planned
+from lapwing.model.certificate.statements import Statement
 from lapwing.model.model import ReleasedModel
 from lapwing.schema.groupings.grouping import Grouping
 from lapwing.schema.schemas import Schema
@@ -109,7 +109,7 @@ REGISTRATION: Final = Registration(
     page="docs/independent.md",
     report="counted, with noise, the values of each column by itself. How columns depend on each other was not looked "
     "at, and the rows show nothing of it.",
-    not_proved="tables of two columns or more: the release holds no relation between columns",
+    not_proved=Statement("not_proved_of_tables"),
     one_row_per_unit=False,
     two_valued=False,
     takes_priors=False,
@@ -140,19 +140,10 @@ def expected_variations(questions: Sequence[MarginalCounts], terms: Terms) -> tu
         for size, deviation in zip(groups, deviations, strict=True)
     ]
     each = [
-        Statement(
-            kind="expected total variation",
-            text=f"column {question.columns[0]!r}, {size} groups",
-            value=bound,
-            unit=VARIATION,
-        )
+        Statement("expected_column_variation", bound, {"column": question.columns[0], "groups": size})
         for question, size, bound in zip(questions, groups, bounds, strict=True)
     ]
-    text = (
-        "in expectation over the noise, the total variation distance between the released distribution of each "
-        f"single column and that of the rows without invalid values, group by group, is at most this at {rows} rows"
-    )
-    return Statement(kind="expected error", text=text, value=max(bounds), unit=VARIATION), *each
+    return Statement("expected_variation", max(bounds), {"rows": rows}), *each
 
 
 def _total_deviation(groups: Sequence[int], deviations: Sequence[float], terms: Terms) -> float:

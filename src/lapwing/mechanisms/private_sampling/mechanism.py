@@ -31,8 +31,8 @@ from lapwing.kernel.terms import Relation, Terms
 from lapwing.maths.reduced_density import MOST_COLUMNS, is_well_conditioned, low_sets
 from lapwing.mechanisms.shared.registration import Registration, no_warnings, nothing_assumed, nothing_certified
 from lapwing.mechanisms.shared.settings import check_choice, check_whole
-from lapwing.model.certificate.certificate import Statement
-from lapwing.model.certificate.cost_lines import SHARE, VARIATION, Planned
+from lapwing.model.certificate.cost_lines import Planned
+from lapwing.model.certificate.statements import Statement
 from lapwing.model.laws import point_laws
 from lapwing.model.model import Indexed, ReleasedModel
 from lapwing.schema.schemas import Schema
@@ -40,7 +40,6 @@ from lapwing.schema.short import short
 
 Variant = Literal["exact", "published"]
 
-ERROR: Final = "error of the draw"
 """Kind of the statement about how far the drawn rows' marginals are from those of the density."""
 
 _FAILURE: Final = 0.05
@@ -288,30 +287,12 @@ def _statements(question: PrivateDraw) -> tuple[Statement, ...]:
     columns = len(question.columns)
     cells = sum(math.comb(columns, size) * 2**size for size in range(1, question.degree + 1))
     stated = (
-        Statement(
-            kind=ERROR,
-            text="with 95 % probability no cell of a marginal up to the degree is further than this, in shares, from "
-            "the density that the rows are drawn from; that has the table's marginals where its bounds leave it alone",
-            value=math.sqrt(math.log(2 * cells / _FAILURE) / (2 * question.draws)),
-            unit=SHARE,
-        ),
-        Statement(
-            kind="rows drawn",
-            text=f"every row is drawn by itself, for {as_text(question.row_price)} of {question.notion} budget",
-            value=question.draws,
-            unit="rows",
-        ),
+        Statement("error_of_draw", math.sqrt(math.log(2 * cells / _FAILURE) / (2 * question.draws))),
+        Statement("rows_drawn", question.draws, {"price": as_text(question.row_price), "notion": question.notion}),
     )
     if question.points is not None:
-        return (*stated, _RESTATED)
+        return (*stated, Statement("restated_theorem"))
     return stated if question.degree < columns else (*stated, _distance(question))
-
-
-_RESTATED: Final = Statement(
-    kind="not proved here",
-    text="the accuracy theorem of the published algorithm is restated from a secondary source, and nothing above rests "
-    "on it; its privacy bound is proved",
-)
 
 
 def _distance(question: PrivateDraw) -> Statement:
@@ -320,20 +301,14 @@ def _distance(question: PrivateDraw) -> Statement:
     Without a floor it is the table. With x for the mass that a floor c adds, at most 2**p c of 2**p n, the density is
     ``max(f, c / (2**p n)) / (1 + x)``, below f by at most x / (1 + x) in all.
     """
-    return Statement(
-        kind="distance of the density",
-        text="largest difference in the probability of anything between the density and the table, where a row that "
-        "does not fit the schema counts as spread over all values",
-        value=question.least / (question.rows + question.least),
-        unit=VARIATION,
-    )
+    return Statement("distance_of_density", question.least / (question.rows + question.least))
 
 
 REGISTRATION: Final = Registration(
     kind=PrivateSampling,
     page="docs/private-sampling.md",
     report="drew rows by chance, without noise, from a density so flat that no single row shows in it.",
-    not_proved="tables of more columns than the degree",
+    not_proved=Statement("not_proved_beyond_degree"),
     one_row_per_unit=True,
     two_valued=True,
     takes_priors=False,

@@ -17,7 +17,7 @@ from lapwing.mechanisms.shared.one_way import uniform_model
 from lapwing.mechanisms.shared.settings import check_choice, check_whole
 from lapwing.mechanisms.shared.trees.model import Placement
 from lapwing.mechanisms.shared.trees.shapes import longest_edges
-from lapwing.model.certificate.certificate import Statement
+from lapwing.model.certificate.statements import Statement
 from lapwing.model.model import ReleasedModel, Spans, whole_rows
 from lapwing.model.sampling.fixed import narrow_spans
 from lapwing.schema.groupings.domains import Domain
@@ -209,13 +209,15 @@ def _listed_levels(tree: CellTree, goes_on: np.ndarray) -> list[TreeLevel]:
 def cells_statement(counts: SparseCounts) -> Statement:
     """Say over which cells a release counts: what settings that were left out came to."""
     tree = counts.tree
-    below = tree.depth - tree.first
-    text = f"so many cells exist without any test, after {tree.first} halvings; {below} more can follow"
-    if tree.first == tree.depth:
-        text = f"so many cells has the grid, after {tree.depth} halvings"
-    if counts.threshold is not None:
-        text += f"; a cell is kept from the noisy count {counts.threshold} on"
-    return Statement(kind="cells", text=text, value=float(min(tree.cells, 10**200)), unit="cells")
+    fields = {"halvings": tree.first}
+    if is_tree := tree.first < tree.depth:
+        fields["more"] = tree.depth - tree.first
+    if counts.threshold is None:
+        code = "cells_of_tree" if is_tree else "cells_of_grid"
+    else:
+        fields["threshold"] = counts.threshold
+        code = "cells_of_kept_tree" if is_tree else "cells_of_kept_grid"
+    return Statement(code, float(min(tree.cells, 10**200)), fields)
 
 
 def noise_scale(noise: NoiseLaw) -> float:

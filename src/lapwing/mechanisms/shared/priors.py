@@ -7,6 +7,7 @@ from typing import Any, Final, TypeVar, cast
 import numpy as np
 
 from lapwing.maths.arrays import read_only
+from lapwing.model.certificate.notices import Notice
 from lapwing.schema.schemas import Schema
 
 MOST_PRIORS: Final = 8
@@ -24,13 +25,13 @@ class PublicRows:
     """Rows that are public, in the codes of this schema.
 
     codes: mapping of str to integers (rows,), of the columns that they have; at least one column and row; name: a path,
-    or what they are; origin: what a prior was published under, a sentence for the certificate; file: SHA-256 of the
+    or what they are; origin: what a prior was published under, for the certificate; file: SHA-256 of the
     bytes of the file that they are of, empty where they are of none.
     """
 
     codes: Codes
     name: str
-    origin: str = ""
+    origin: tuple[Notice, ...] = ()
     file: str = ""
 
     def __post_init__(self) -> None:
@@ -51,9 +52,9 @@ def priors_of(mechanism: object) -> tuple[PublicRows, ...]:
     return tuple(each for each in (given if isinstance(given, tuple) else (given,)) if isinstance(each, PublicRows))
 
 
-def priors_assumed(mechanism: object) -> tuple[str, ...]:
+def priors_assumed(mechanism: object) -> tuple[Notice, ...]:
     """Say what each prior of a mechanism is, and that it is taken to be what it says."""
-    return tuple(each.origin for each in priors_of(mechanism))
+    return tuple(said for each in priors_of(mechanism) for said in each.origin)
 
 
 def spread_codes(prior: PublicRows, schema: Schema, rng: np.random.Generator) -> Codes:
@@ -68,7 +69,7 @@ def made_up(schema: Schema) -> PublicRows:
         column.name: np.arange(_MADE_UP) * (place + 1) % column.domain.values
         for place, column in enumerate(schema.columns)
     }
-    return PublicRows(codes, "made up", "the prior is made up")
+    return PublicRows(codes, "made up", (Notice("prior_made_up"),))
 
 
 def small_and_with_prior(small: M) -> Callable[[Schema], tuple[M, ...]]:

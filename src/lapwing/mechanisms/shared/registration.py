@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Final, Generic, Protocol, Self, TypeVar
+from typing import ClassVar, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -11,9 +11,10 @@ from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.room.curator import Curator
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.mechanisms.shared.priors import PublicRows
-from lapwing.model.certificate.certificate import Certificate, Statement
+from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.certificate.cost_lines import Planned, PlannedQuestion
 from lapwing.model.certificate.notices import Notice
+from lapwing.model.certificate.statements import Statement
 from lapwing.model.model import ReleasedModel
 from lapwing.schema.schemas import Schema
 
@@ -68,8 +69,8 @@ class Registered(Mechanism, Protocol):
         """Return again the first of `statements`, for a model that rules and public tables changed."""
         ...
 
-    def assumptions(self) -> tuple[str, ...]:
-        """Say what the promise takes on the caller's word: sentences for the certificate."""
+    def assumptions(self) -> tuple[Notice, ...]:
+        """Say what the promise takes on the caller's word, for the certificate."""
         ...
 
 
@@ -121,9 +122,6 @@ class OwnPoints:
     place: Callable[[PublicRows], Mechanism]
 
 
-INSIDE_CELLS: Final = "what lies inside the cells that were counted"
-"""What no bound is proved for where cells are counted."""
-
 M = TypeVar("M", bound=Registered)
 CertifiedMeans = Callable[[Schema, Certificate, Sequence[Answer], ReleasedModel, float], Mapping[str, Sequence[object]]]
 
@@ -136,7 +134,7 @@ def nothing_certified(
     return ()
 
 
-def nothing_assumed(self: object) -> tuple[str, ...]:
+def nothing_assumed(self: object) -> tuple[Notice, ...]:
     """Return nothing: the promise rests on no word of the caller's."""
     del self
     return ()
@@ -156,21 +154,21 @@ def counting(*_: object) -> str:
 class Registration(Generic[M]):
     """All that the package knows of a mechanism beside its class.
 
-    page: of the documentation; report: what it does, in the report, after its name; not_proved: what no bound is proved
-    for; one_row_per_unit: whether it protects one row of each unit, and no more; two_valued: whether it takes required
-    columns of two values alone; looks_at_misfits: whether it counts each column by itself, misfits apart, before
-    most of its budget is spent; takes_priors: whether its model can lean on a public table; warnings: what the
-    certificate warns of in one release, by its answers and statements; next_step: what comes next, for whoever watches,
-    by the tables of one column and the rounds of others so far; work: time and memory of its own; own_points: public
-    rows among the settings, None where these are plain values; audited: settings that audits run on such tables,
-    instead of the small ones; density: the setting that says on how many points a density was fitted;
+    page: of the documentation; report: what it does, in the report, after its name; not_proved: the code that states
+    what no bound is proved for; one_row_per_unit: whether it protects one row of each unit, and no more; two_valued:
+    whether it takes required columns of two values alone; looks_at_misfits: whether it counts each column by itself,
+    misfits apart, before most of its budget is spent; takes_priors: whether its model can lean on a public table;
+    warnings: what the certificate warns of in one release, by its answers and statements; next_step: what comes next,
+    for whoever watches, by the tables of one column and the rounds of others so far; work: time and memory of its own;
+    own_points: public rows among the settings, None where these are plain values; audited: settings that audits run on
+    such tables, instead of the small ones; density: the setting that says on how many points a density was fitted;
     certified_means: the noisy and released mean of each statistic, and a bound on its error.
     """
 
     kind: type[M]
     page: str
     report: str
-    not_proved: str
+    not_proved: Statement
     one_row_per_unit: bool
     two_valued: bool
     takes_priors: bool

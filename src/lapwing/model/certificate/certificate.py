@@ -19,11 +19,8 @@ from lapwing.kernel.plain import rational_text, read_key, read_rational
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.maths.arrays import Frozen
 from lapwing.model.certificate.cost_lines import (
-    CERTIFIED,
-    ROWS_WITHIN,
     CostLine,
     Requested,
-    Statement,
     asked_text,
     budget_from_dict,
     budget_to_dict,
@@ -42,12 +39,12 @@ from lapwing.model.certificate.promise import (
     together,
     unit_field,
 )
+from lapwing.model.certificate.statements import ROWS_WITHIN, Statement
 from lapwing.model.certificate.verdict import Verdict
 from lapwing.on_demand import Shown
 from lapwing.schema.purchases import Purchase
 
-__all__ = ["CERTIFIED", "DOMAIN", "EVALUATION", "FORMAT", "ROWS_WITHIN", "Certificate", "CostLine", "LedgerEntry"]
-__all__ += ["Statement"]
+__all__ = ["DOMAIN", "EVALUATION", "FORMAT", "Certificate", "CostLine", "LedgerEntry"]
 
 FORMAT = 1
 EVALUATION = "evaluation"
@@ -114,8 +111,8 @@ class Certificate(Shown):
         Where the release was recorded.
     accuracy : tuple of Statement
         What is proved about its accuracy.
-    assumed : tuple of str
-        What the promise takes on the caller's word, beside the schema: whole sentences.
+    assumed : tuple of Notice
+        What the promise takes on the caller's word, beside the schema.
     warnings : tuple of Notice
         What the reader should know; the ``text`` of each is a sentence.
     purchases : tuple of Purchase
@@ -166,7 +163,7 @@ class Certificate(Shown):
     seed: int | None = None
     ledger: LedgerEntry | None = None
     accuracy: tuple[Statement, ...] = ()
-    assumed: tuple[str, ...] = ()
+    assumed: tuple[Notice, ...] = ()
     warnings: tuple[Notice, ...] = ()
     purchases: tuple[Purchase, ...] = ()
     rules: tuple[KeptRule, ...] = ()
@@ -217,7 +214,7 @@ class Certificate(Shown):
     @property
     def rows_within(self) -> float | None:
         """How far a noisy number of rows is off at most, in 95 % of releases; None where it is not known."""
-        return next((each.value for each in self.accuracy if each.kind == ROWS_WITHIN), None)
+        return next((each.value for each in self.accuracy if each.code in ROWS_WITHIN), None)
 
     @property
     def _terms(self) -> tuple[str, str]:
@@ -289,6 +286,7 @@ CERTIFICATES: Final = Codec(
         Notice: (Notice.to_dict, Notice.from_dict),
         NoiseLaw: (noise_to_dict, noise_from_dict),
         Path: (Path.as_posix, _path),
+        Statement: (Statement.to_dict, Statement.from_dict),
         Purchase: (Purchase.to_dict, Purchase.from_dict),
         Together: (Together.to_dict, _worked_out),
         tuple[Fraction, Fraction]: (pair_to_dict, pair_from_dict),

@@ -18,6 +18,7 @@ from lapwing.kernel.questions.registered import KINDS
 from lapwing.kernel.questions.select_worst.question import Selected
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.model.certificate.notices import Notice
+from lapwing.model.certificate.statements import Statement
 from lapwing.schema.short import short
 
 _refused = partial(ParameterError, code="LW621")
@@ -30,37 +31,6 @@ class ChosenTable:
     cost: Budget
     cells: int  # at most
 
-
-CERTIFIED = "certified error"
-"""Kind of the statement that bounds all errors of a release together."""
-
-ALL_PAIRS = "error of all pairs"
-"""Kind of the statement that bounds the root-mean-square error over the cells of all pairs of columns."""
-
-ROWS_WITHIN = "number of rows"
-"""Kind of the statement that says how far a noisy number of rows may be off."""
-
-_MAX_VALUE = 1e300
-
-SHARE = "share of the rows"
-VARIATION = "total variation"
-LENGTH = "of a column's length"
-COORDINATE = "of a coordinate's unit"
-STATISTIC = "of a statistic's unit"
-
-UNITS = {
-    "rows": _MAX_VALUE,
-    SHARE: 1.0,
-    VARIATION: 1.0,
-    LENGTH: 1.0,
-    COORDINATE: _MAX_VALUE,
-    STATISTIC: _MAX_VALUE,
-    "cells": _MAX_VALUE,
-    "columns": _MAX_VALUE,
-    "points": _MAX_VALUE,
-    "times": _MAX_VALUE,
-}
-"""What figures are measured in, and the most that there is: a bound above it says no more than this."""
 
 CHOSEN = f"{MarginalCounts.kind} (chosen)"
 """Kind of a planned table whose columns a selection chooses."""
@@ -84,45 +54,6 @@ class Requested:
         return cls(epsilon=request.epsilon, delta=request.delta, rho=request.rho)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Statement:
-    """State one thing that is proved about the accuracy of a release.
-
-    Parameters
-    ----------
-    kind : str
-        Short name, such as ``expected error``.
-    text : str
-        One plain sentence.
-    value : float or None
-        Its number, finite; of a share at most 1, whatever the bound is.
-    unit : str
-        One of `UNITS`; empty without a number.
-    """
-
-    kind: str
-    text: str
-    value: float | None = None
-    unit: str = ""
-
-    def __post_init__(self) -> None:
-        is_number = isinstance(self.value, float | int) and not isinstance(self.value, bool)
-        if self.value is not None and not (is_number and abs(self.value) <= _MAX_VALUE):
-            raise _refused(f"the value of the statement {self.kind!r} must be a finite number; leave it out")
-        if self.value is not None:
-            object.__setattr__(self, "value", min(self.value, UNITS.get(self.unit, _MAX_VALUE)))
-
-    @property
-    def figure(self) -> str:
-        """The number with its unit."""
-        return "" if self.value is None else f"{self.value:.3g}" + f" ({self.unit})" * bool(self.unit)
-
-    @property
-    def is_headline(self) -> bool:
-        """Whether the certificate's text shows it: the bound on all errors together, or on those of all pairs."""
-        return self.kind in (CERTIFIED, ALL_PAIRS) and self.value is not None
-
-
 PlannedQuestion = Question | ChosenTable
 """What a plan knows will be asked; of tables that earlier answers choose, only the cost."""
 
@@ -144,7 +75,7 @@ class Planned:
         if not self.accuracy or self.accuracy[0].value is None:
             raise ParameterError(
                 "the accuracy of a mechanism's plan must begin with a statement that has a value, got none; "
-                'state what is known, such as Statement(kind="expected error", text=..., value=...)',
+                "state what is known, as the code own of Statement",
                 code="LW304",
             )
 

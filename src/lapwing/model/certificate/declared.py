@@ -24,9 +24,6 @@ from lapwing.schema.schemas import Schema
 # -- What a certificate says of the rules that every synthetic row keeps.
 
 
-MOVED: Final = "moved by the rules"
-"""Kind of the statement that says what keeping the rules changed."""
-
 _KEPT: Final = ("in the model", "in the rows")
 
 
@@ -55,12 +52,6 @@ class KeptRule:
 
 # -- What a certificate says of the public tables that a release holds or leans on.
 
-
-OFF: Final = "moved to a public table"
-"""Kind of the statement that says what holding a public table changed."""
-
-CHANGED: Final = "moved in all"
-"""Kind of the statement that says what rules and public tables changed together."""
 
 _HOLDS: Final = ("exact", "prior")
 

@@ -1,12 +1,12 @@
 """What whoever reads a certificate or a plan should know: a code and its fields, of which documents make sentences."""
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, make_dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, make_dataclass
 from functools import partial
 from typing import Any, Final, Self
 
 from lapwing.errors import ParameterError
-from lapwing.kernel.codec import Codec
+from lapwing.kernel.codec import SELDOM, Codec
 from lapwing.kernel.plain import read_key
 from lapwing.maths.arrays import Frozen
 from lapwing.on_demand import Told
@@ -18,8 +18,23 @@ _OF_COLUMN: Final = {"column": str, "share": float}
 _OF_TABLE: Final = {"columns": _Names, "share": float}
 _EPSILON: Final = {"epsilon": str, "delta": str}
 _RELATED: Final = {"fields": _Names, "relation": str, "unit": str}
+_PRIOR: Final = {"prior": str, "rows": int, "digest": str}
+_PRIOR_OF_RELEASE: Final = {**_PRIOR, "cost": str, "relation": str, "unit": str}
 
 CODES: Final[Mapping[str, Mapping[str, Any]]] = {
+    # of assumptions
+    "assumed_by_mechanism": {"text": str},
+    "code_trusted": {"mechanism": str},
+    "function_trusted": {"name": str},
+    "mu_public": {"mu": str},
+    "lists_public": {},
+    "rows_public": {},
+    "prior_made_up": {},
+    "prior_public": _PRIOR,
+    "prior_released": _PRIOR_OF_RELEASE,
+    "prior_released_of": {"dataset": str, **_PRIOR_OF_RELEASE},
+    "prior_summed": {"prior": str, "cost": str},
+    "prior_of_several": {"prior": str},
     # of every paid run
     "uncovered": {"fields": Mapping[str, int | None]},
     "untold": {"fields": _Names},
@@ -74,6 +89,9 @@ CODES: Final[Mapping[str, Mapping[str, Any]]] = {
     "list_hidden": _OF_FIELD,
     "no_text": _OF_FIELD,
     "dropped": _OF_FIELD,
+    "list_needs": {"fields": _Names, "rows": int},
+    "ends_unseen": {"fields": _Names, "rows": int},
+    "ends_cut_off": {"fields": _Names, "rows": int, "share": float},
     # of evaluations that are bought
     "wide": {"ways": int, "lower": float, "upper": float},
 }
@@ -81,8 +99,41 @@ CODES: Final[Mapping[str, Mapping[str, Any]]] = {
 
 _LARGEST: Final = 1e300
 _CODEC: Final = Codec({})
-_FORMS: Final = {code: make_dataclass(code, own.items(), frozen=True) for code, own in CODES.items()}
 _refused = partial(ParameterError, code="LW621")
+
+
+class Catalogue:
+    """What may be said by code: each with the types of its fields; of `optional` ones, any statement may have them."""
+
+    def __init__(self, what: str, codes: Mapping[str, Mapping[str, Any]], optional: Sequence[str] = ()) -> None:
+        self._what, self._codes = what, codes
+        more = [(name, float | None, field(default=None, metadata=SELDOM)) for name in optional]
+        self._forms = {code: make_dataclass(code, [*own.items(), *more], frozen=True) for code, own in codes.items()}
+
+    def check(self, code: str, fields: Mapping[str, Any], **optional: float | None) -> None:
+        """Refuse a code that is not known, other fields than it has, and numbers that are not finite."""
+        if code not in self._codes or set(fields) != set(self._codes[code]):
+            raise _refused(f"{code[:60]!r} with these fields is no code of a {self._what}; update lapwing")
+        numbers = [each for each in fields.values() if isinstance(each, int | float)]
+        figures = [each for each in optional.values() if each is not None]
+        are_numbers = all(isinstance(each, int | float) and not isinstance(each, bool) for each in figures)
+        if not are_numbers or any(not abs(each) <= _LARGEST for each in (*numbers, *figures)):
+            raise _refused(f"the numbers of the {self._what} {code!r} must be finite; leave them out")
+
+    def write(self, code: str, fields: Mapping[str, Any], **optional: float | None) -> dict[str, Any]:
+        """Return a code and its fields as plain JSON values."""
+        return {"code": code, **_CODEC.write(self._forms[code](**fields, **optional))}
+
+    def read(self, values: object) -> tuple[str, dict[str, Any]]:
+        """Return the code and the fields that `write` wrote; a ParameterError where one is not known."""
+        code = read_key(values, "code", str)
+        if code not in self._codes:
+            raise _refused(f"{code[:60]!r} is no code of a {self._what}; update lapwing")
+        own = {key: each for key, each in dict(values).items() if key != "code"}  # type: ignore[call-overload]
+        return code, dict(vars(_CODEC.read(self._forms[code], own)))
+
+
+_CATALOGUE: Final = Catalogue("warning", CODES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,10 +160,7 @@ class Notice(Told):
     table: str = ""
 
     def __post_init__(self) -> None:
-        if self.code not in CODES or set(self.fields) != set(CODES[self.code]):
-            raise _refused(f"{self.code[:60]!r} with these fields is no code of a warning; update lapwing")
-        if any(isinstance(each, int | float) and not abs(each) <= _LARGEST for each in self.fields.values()):
-            raise _refused(f"the numbers of the warning {self.code!r} must be finite")
+        _CATALOGUE.check(self.code, self.fields)
         object.__setattr__(self, "fields", Frozen(self.fields))
 
     @property
@@ -125,13 +173,9 @@ class Notice(Told):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the code and its fields as plain JSON values."""
-        return {"code": self.code, **_CODEC.write(_FORMS[self.code](**self.fields))}
+        return _CATALOGUE.write(self.code, self.fields)
 
     @classmethod
     def from_dict(cls, values: object) -> Self:
         """Read back what `to_dict` wrote; a ParameterError where a code or a field is not known."""
-        code = read_key(values, "code", str)
-        if code not in CODES:
-            raise _refused(f"{code[:60]!r} is no code of a warning; update lapwing")
-        own = {key: each for key, each in dict(values).items() if key != "code"}  # type: ignore[call-overload]
-        return cls(code, asdict(_CODEC.read(_FORMS[code], own)))
+        return cls(*_CATALOGUE.read(values))

@@ -21,8 +21,8 @@ from lapwing.mechanisms.registry import (
     settings_of,
 )
 from lapwing.model.bounds import rows_statements
-from lapwing.model.certificate.certificate import Certificate, CostLine, LedgerEntry, Statement
-from lapwing.model.certificate.cost_lines import COORDINATE, Requested
+from lapwing.model.certificate.certificate import Certificate, CostLine, LedgerEntry
+from lapwing.model.certificate.cost_lines import Requested
 from lapwing.model.certificate.declared import broken_at_least
 from lapwing.model.certificate.notices import Notice
 from lapwing.model.certificate.promise import (
@@ -32,6 +32,7 @@ from lapwing.model.certificate.promise import (
     uncovered_warnings,
     untold_warnings,
 )
+from lapwing.model.certificate.statements import Statement
 from lapwing.model.evidence import views
 from lapwing.model.model import ReleasedModel
 from lapwing.release.runs.finishing import Finished
@@ -196,13 +197,9 @@ def _noise_statements(answers: Sequence[Answer]) -> tuple[Statement, ...]:
     )
     return tuple(
         Statement(
-            kind="noise on each count",
-            text=f"each {'mean' if of_means else 'count'} of {tables} noisy table{'s' * (tables > 1)} carries discrete "
-            f"{law.kind} noise with mean 0 and this standard deviation, in "
-            + ("the coordinates' own unit" if of_means else "records")
-            + ("; small noisy counts were left out afterwards, so those shown are too large on average" * is_cut),
-            value=sd,
-            unit=COORDINATE if of_means else "rows",
+            "noise_on_means" if of_means else "noise_on_kept_counts" if is_cut else "noise_on_counts",
+            sd,
+            {"kind": law.kind, "tables": tables},
         )
         for (law, sd, is_cut, of_means), tables in laws.items()
     )
@@ -233,7 +230,7 @@ def promise_warnings(total: Budget, epsilons: Sequence[tuple[Fraction, Fraction]
     return tuple(found)
 
 
-def _claims(answers: Sequence[Answer]) -> tuple[str, ...]:
+def _claims(answers: Sequence[Answer]) -> tuple[Notice, ...]:
     """Say what is taken on the caller's word about code of theirs that was called in the room."""
     asked = [answer.question for answer in answers]
     called = [
@@ -243,11 +240,7 @@ def _claims(answers: Sequence[Answer]) -> tuple[str, ...]:
         for each in question.statistics
         if isinstance(each, RowStatistic)
     ]
-    return tuple(
-        f"that {name} keeps no state, looks at nothing but the record it is given and shows nothing is the caller's "
-        "claim"
-        for name in dict.fromkeys(called)
-    )
+    return tuple(Notice("function_trusted", {"name": name}) for name in dict.fromkeys(called))
 
 
 def _mended(earlier: Sequence[Answer]) -> tuple[Notice, ...]:

@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass, replace
 
-from lapwing.model.certificate.certificate import Certificate, Statement
-from lapwing.model.certificate.cost_lines import SHARE
-from lapwing.model.certificate.declared import CHANGED, MOVED, OFF, KeptRule, KeptTable
+from lapwing.model.certificate.certificate import Certificate
+from lapwing.model.certificate.declared import KeptRule, KeptTable
 from lapwing.model.certificate.notices import Notice
+from lapwing.model.certificate.statements import Statement
 from lapwing.model.model import ReleasedModel
 from lapwing.model.sampling.keeping import public_pairs
 from lapwing.model.sampling.public_margins import HELD, Raked, raked_to_public
@@ -101,22 +101,11 @@ def _kept_tables(schema: Schema, raked: Raked) -> tuple[KeptTable, ...]:
 def _raked_statements(raked: Raked, changed: float) -> tuple[Statement, ...]:
     """Say how far the public tables can have moved anything."""
     each_table = tuple(
-        Statement(
-            kind=OFF,
-            text="share of the weight that had to move between the cells of the public table of "
-            f"{', '.join(each.table.columns)}",
-            value=each.before,
-            unit=SHARE,
-        )
-        for each in raked.tables
+        Statement("moved_to_table", each.before, {"columns": each.table.columns}) for each in raked.tables
     )
     if not each_table:
         return ()
-    text = (
-        "share of the weight that rules and public tables moved at most: no share of the rows is further from that of "
-        "the mechanism's model, whose atoms drew one value each of the columns that these name"
-    )
-    return (*each_table, Statement(kind=CHANGED, text=text, value=changed, unit=SHARE))
+    return (*each_table, Statement("moved_in_all", changed))
 
 
 def _raked_warnings(raked: Raked) -> tuple[Notice, ...]:
@@ -131,15 +120,10 @@ def _raked_warnings(raked: Raked) -> tuple[Notice, ...]:
 
 def _statement(found: Ruled) -> Statement:
     """Say how far keeping the rules can have moved anything."""
-    endless = f", and none of {', '.join(found.endless)} is counted: no two of its values were equal before"
-    return Statement(
-        kind=MOVED,
-        text="share of the weight that had to change to keep the rules, after each of the model's "
-        f"{found.model.atoms} atoms got one drawn value of each column that a rule names: no share of the rows moved "
-        "by more than that draw and this together" + endless * bool(found.endless),
-        value=found.moved,
-        unit=SHARE,
-    )
+    atoms = {"atoms": found.model.atoms}
+    if found.endless:
+        return Statement("moved_by_endless_rules", found.moved, {**atoms, "columns": tuple(found.endless)})
+    return Statement("moved_by_rules", found.moved, atoms)
 
 
 def _warnings(found: Ruled, schema: Schema) -> tuple[Notice, ...]:

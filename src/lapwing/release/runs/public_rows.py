@@ -21,6 +21,7 @@ from lapwing.mechanisms.shared.registration import Mechanism
 from lapwing.mechanisms.shared.vectors.reduced_space import Mu
 from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.certificate.cost_lines import asked_text
+from lapwing.model.certificate.notices import Notice
 from lapwing.model.certificate.promise import ROW
 from lapwing.model.files import load_release
 from lapwing.model.linked_files import ONE_OF_SEVERAL
@@ -155,40 +156,46 @@ def _read(
     file = digest_of(name, "the prior") if name else ""
     saved: Any = load_release(Path(name)) if name.endswith(_SAVED) else given
     if all(hasattr(saved, part) for part in ("model", "schema", "certificate")):
-        rows, origin = _released(saved, Path(name).name)
-        origin += _both(saved.certificate, schema.unit_label, now)
+        rows, paid = _drawn(saved), saved.certificate
     else:
-        rows, origin = given, f"the prior {name or '(a frame)'} is public, and no secret of the private rows"
+        rows, paid = given, None
     codes = _coded(rows, schema, name or "prior", warned)
     count = len(next(iter(codes.values())))
-    fingerprint = _digest(codes)[:16]
-    said = f"{origin} (its {count} rows in code: {fingerprint})"
-    return PublicRows(codes, name or f"{FRAME}{count} rows", said, file)
+    told = {"prior": name or "(a frame)", "rows": count, "digest": _digest(codes)[:16]}
+    if paid is None:
+        origin: tuple[Notice, ...] = (Notice("prior_public", told),)
+    else:
+        origin = tuple(_published(paid, {**told, "prior": Path(name).name or "(a frame)"}, schema.unit_label, now))
+    return PublicRows(codes, name or f"{FRAME}{count} rows", origin, file)
 
 
-def _released(saved: Any, name: str) -> tuple[object, str]:  # noqa: ANN401 - a release, in memory or from a file
-    """Return rows drawn from a release, and what its certificate says it was paid with."""
-    paid = saved.certificate
-    wanted = min(_MOST_ROWS, max(_LEAST_ROWS, saved.model.rows))
-    chunks = row_chunks(saved.model, saved.schema, wanted, generator(0, "prior"))
+def _drawn(saved: Any) -> object:  # noqa: ANN401 - a release, in memory or from a file
+    """Return rows drawn from a release."""
     import polars as pl  # noqa: PLC0415 - it takes a tenth of a second to import
 
-    rows = pl.concat(list(chunks.frames()))
+    wanted = min(_MOST_ROWS, max(_LEAST_ROWS, saved.model.rows))
+    chunks = row_chunks(saved.model, saved.schema, wanted, generator(0, "prior"))
+    return pl.concat(list(chunks.frames()))
+
+
+def _published(
+    paid: Certificate, told: Mapping[str, Any], unit: str, now: tuple[Budget, Relation] | None
+) -> Iterator[Notice]:
+    """Say what a release that is leaned on was paid with, and what both come to where that is known.
+
+    They come to a sum where they promise the same of the same, and neither selected anything.
+    """
     asked = asked_text(paid.total, paid.requested.epsilon, paid.requested.delta)
-    table = "" if paid.ledger is None else f" of data set {paid.ledger.dataset}"
-    others = ", and of those of the other linked tables of that release" if ONE_OF_SEVERAL in paid.warnings else ""
-    return rows, (
-        f"the prior{name and ' '}{name} is a release{table} at {asked}, for {paid.relation} neighbours and "
-        f"{paid.privacy_unit}: whoever is in both tables is protected by the sum of both budgets{others}"
-    )
-
-
-def _both(paid: Certificate, unit: str, now: tuple[Budget, Relation] | None) -> str:
-    """Return what two releases come to, where they promise the same of the same, and neither selected anything."""
-    is_part = ONE_OF_SEVERAL in paid.warnings  # what the others spent is not known
-    if now is None or is_part or (paid.relation, paid.privacy_unit == ROW) != (now[1], unit == ROW):
-        return ""
-    return "" if any(line.delta for line in paid.lines) else f", {summed([paid.total, now[0]])}"
+    terms = {**told, "cost": asked, "relation": paid.relation, "unit": paid.privacy_unit}
+    if paid.ledger is None:
+        yield Notice("prior_released", terms)
+    else:
+        yield Notice("prior_released_of", {**terms, "dataset": paid.ledger.dataset})
+    is_alike = now is not None and (paid.relation, paid.privacy_unit == ROW) == (now[1], unit == ROW)
+    if ONE_OF_SEVERAL in paid.warnings:  # what the others spent is not known
+        yield Notice("prior_of_several", {"prior": told["prior"]})
+    elif now is not None and is_alike and not any(line.delta for line in paid.lines):
+        yield Notice("prior_summed", {"prior": told["prior"], "cost": summed([paid.total, now[0]])})
 
 
 def _not_kept(said: str) -> ParameterError:

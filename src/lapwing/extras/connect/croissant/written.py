@@ -12,7 +12,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -26,7 +26,9 @@ from lapwing.kernel.budget.budget import Budget
 from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.certificate.issued import Beside
 from lapwing.model.certificate.promise import Pairs
+from lapwing.model.certificate.statements import Statement
 from lapwing.model.linked_files import certificate_in
+from lapwing.present.messages import say
 from lapwing.present.promises import protected_facts
 from lapwing.rows.out.outputs import write_output
 from lapwing.schema.fields import Field
@@ -38,7 +40,7 @@ _refused = partial(ParameterError, code="LW359")
 MOST_LISTED: Final = 10_000
 """Longer lists of categories are left out of a Croissant file, which programs read into memory whole."""
 
-NOISE: Final = "noise on each count"  # kind of the statements about noise in a certificate
+_NOISES: Final = ("noise_on_counts", "noise_on_kept_counts", "noise_on_means")
 
 _Pair = tuple[Fraction, Fraction]
 ENCODINGS: Final = {".csv": "text/csv", ".parquet": "application/x-parquet"}
@@ -251,12 +253,9 @@ def dataset(name: str, rows: int | None, said: str, about: Mapping[str, Any] | N
 
 def limitations(certificate: Certificate) -> list[str]:
     """Return what is known of the accuracy of a table, and what its certificate warns of."""
-    known = [
-        each.text if each.value is None else f"{each.text}: {each.figure}"
-        for each in certificate.accuracy
-        if each.kind != NOISE
-    ]
-    return [*_noise(certificate), *known, *(each.text for each in certificate.warnings)]
+    noises = [each for each in certificate.accuracy if each.code in _NOISES]
+    known = [each.text for each in certificate.accuracy if each.code not in _NOISES]
+    return [*_noise(noises), *known, *(each.text for each in certificate.warnings)]
 
 
 def responsible(version: str, mechanism: str, protected: str, limits: Sequence[str]) -> dict[str, Any]:
@@ -284,20 +283,14 @@ def responsible(version: str, mechanism: str, protected: str, limits: Sequence[s
     }
 
 
-def _noise(certificate: Certificate) -> list[str]:
-    """Return one line on the noise of all noisy tables, where the certificate has one for each law."""
-    stated = [each for each in certificate.accuracy if each.kind == NOISE]
+def _noise(stated: Sequence[Statement]) -> Iterator[str]:
+    """Yield one line on the noise of all noisy tables, where the certificate has one for each law."""
     sizes = [each.value for each in stated if each.value is not None]
-    if not sizes:
-        return []
-    # Behind the semicolon stands what was done with the counts afterwards.
-    afterwards = dict.fromkeys(each.text.partition("; ")[2] for each in stated)
-    least, most = (f"{size:.3g}" for size in (min(sizes), max(sizes)))
-    spread = f"of {least}" if least == most else f"from {least} to {most}"
-    line = (
-        f"each count that the rows are drawn from carries noise with mean 0 and a standard deviation {spread} records"
-    )
-    return ["; ".join([line, *filter(None, afterwards), "see the certificate"])]
+    if sizes:
+        least, most = (f"{size:.3g}" for size in (min(sizes), max(sizes)))
+        is_cut = any(each.code == "noise_on_kept_counts" for each in stated)
+        spread = f"of {least}" if least == most else f"from {least} to {most}"
+        yield say("croissant.noise_cut" if is_cut else "croissant.noise", spread=spread)
 
 
 def first_pair(total: Budget, delta: Fraction, pairs: Pairs) -> _Pair | None:

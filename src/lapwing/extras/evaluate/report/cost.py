@@ -7,11 +7,13 @@ from typing import Final
 from lapwing.extras.evaluate.report.charts import bars, budget_bar
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.plain import at_least
-from lapwing.model.accuracy import Accuracy, MarginalAccuracy, Statement
+from lapwing.model.accuracy import Accuracy, MarginalAccuracy
 from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.certificate.cost_lines import CostLine
+from lapwing.model.certificate.statements import Statement
 from lapwing.present.costs import amount_spent, by_purpose, cost_summary, purpose_of, sign_of
 from lapwing.present.document import Chart, Part, Section, Table, Text, crossed, sentence
+from lapwing.present.messages import say
 
 _MOST_LINES: Final = 300
 _MOST_BARS: Final = 30  # kinds of table
@@ -100,13 +102,6 @@ def _every_line(lines: Sequence[CostLine], sign: str) -> tuple[Text | Table, ...
     return (Text(words), table)
 
 
-_BASES: Final = {
-    "theorem": "theorem",
-    "certificate": "proved for this release",
-    "interval": "confidence interval",
-    "simulation": "found by simulation",
-    "model": "property of the model",
-}
 _FIRST: Final = 12
 _OF_A_KIND: Final = 3
 _MOST_STATED: Final = 300
@@ -136,9 +131,9 @@ def accuracy_section(accuracy: Accuracy) -> Section:
 
 def _sorted(statements: Sequence[Statement]) -> tuple[list[Statement], list[Statement]]:
     """Return the statements for everybody, and those for experts: kinds of which there are many."""
-    kinds = Counter(each.key for each in statements)
-    first = [each for each in statements if kinds[each.key] <= _OF_A_KIND]
-    return first[:_FIRST], first[_FIRST:] + [each for each in statements if kinds[each.key] > _OF_A_KIND]
+    kinds = Counter(each.code for each in statements)
+    first = [each for each in statements if kinds[each.code] <= _OF_A_KIND]
+    return first[:_FIRST], first[_FIRST:] + [each for each in statements if kinds[each.code] > _OF_A_KIND]
 
 
 def _words(accuracy: Accuracy) -> str:
@@ -163,7 +158,7 @@ def _statements(statements: Sequence[Statement], caption: str) -> Table:
         (
             sentence(each.text),
             "-" if each.confidence is None else f"{100 * each.confidence:.6g} %",
-            _BASES[each.basis] + ("" if each.source.startswith("docs/") else f": {each.source}"),
+            say(f"basis.{each.basis}"),
         )
         for each in statements
     )

@@ -25,6 +25,7 @@ File = Annotated[Path, argument("C.json", "The certificate that was written besi
 def show(
     file: File,
     details: Annotated[bool, flag("--details", "Print all sentences.")] = False,
+    json: Annotated[bool, flag("--json", "Print the same as JSON: facts with keys, values and units.")] = False,
     page: Annotated[
         Path | None, option("--page", "C.html", "Write one page to print and sign instead, which a browser opens.")
     ] = None,
@@ -34,12 +35,14 @@ def show(
     from lapwing.extras.office.paper.page import signing_page  # noqa: PLC0415
     from lapwing.model.certificate.issued import Beside  # noqa: PLC0415
     from lapwing.model.linked_files import certificate_in  # noqa: PLC0415
+    from lapwing.present.cards import document_json  # noqa: PLC0415
     from lapwing.present.certificates import detailed_text, short_text  # noqa: PLC0415
     from lapwing.rows.out.outputs import whole_files  # noqa: PLC0415
 
     found, content = certificate_in(file)
     if page is None:
-        print(told(file, lambda: (detailed_text if details else short_text)(found)), end="")
+        render = document_json if json else detailed_text if details else short_text
+        print(told(file, lambda: render(found)), end="")
         return
     with whole_files([page], [file]) as (place,):
         place.write_text(told(file, lambda: signing_page(found, Beside.of(file, content))), encoding="utf-8")

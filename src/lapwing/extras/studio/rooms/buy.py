@@ -120,7 +120,7 @@ def _noticed(job: Job, schema: Schema, typed: _Typed) -> tuple[str, ...]:
     """Return what a purchase would notice."""
     settings = _settings(schema, typed, job.choices.neighbours)
     found = outlook(settings, Terms(relation=settings.relation, max_rows=schema.max_rows))
-    return tuple(map(visible, found))
+    return tuple(visible(each.text) for each in found)
 
 
 def foretold(request: Request) -> Response:

@@ -22,6 +22,7 @@ from lapwing.extras.studio.rooms.opened import Subject, opened
 from lapwing.extras.studio.works import Work
 from lapwing.model.accuracy import Accuracy
 from lapwing.model.certificate.certificate import Certificate
+from lapwing.model.certificate.statements import ROWS_WITHIN
 from lapwing.model.certificate.verdict import Verdict
 from lapwing.present.document import Table, crossed, percent, warnings_of
 
@@ -70,7 +71,8 @@ def seen(subject: Subject) -> dict[str, Any]:
     """Return what is shown of a release first: its verdict and some figures, all of it released."""
     made = subject.release
     accuracy = subject.opened.accuracy
-    proved = [each.text for each in accuracy.statements if each.key in ("number_of_rows", "every_measured_count")]
+    first = (*ROWS_WITHIN, "public_number_of_rows", "other_number_of_rows", "every_measured_count")
+    proved = [each.text for each in accuracy.statements if each.code in first]
     return {
         "verdict": made.certificate.verdict,
         **_graded(made.certificate.verdict),

@@ -22,9 +22,8 @@ from lapwing.mechanisms.shared.trees.simulation import (
     theorem_4_2,
     tree_deltas,
 )
-from lapwing.mechanisms.shared.trees.stated import CountedTree, distance_text, largest_cell, stated_distance
-from lapwing.model.certificate.certificate import Statement
-from lapwing.model.certificate.cost_lines import LENGTH
+from lapwing.mechanisms.shared.trees.stated import CountedTree, largest_cell, stated_distance
+from lapwing.model.certificate.statements import Statement
 from lapwing.model.model import ReleasedModel
 from lapwing.schema.groupings.hierarchies import diameters
 from lapwing.schema.schemas import Schema
@@ -75,8 +74,7 @@ def released_statements(
     """State how far a released model is from the table, whatever made its counts consistent."""
     shares = leaf_shares(model, noisy.question)
     bound = 1.0 if shares is None else stated_distance(counted, shares, placement, rng)
-    text = f"with 95 % probability, {distance_text(noisy.question.columns)} is at most this"
-    return Statement(kind="distance", text=text, value=bound, unit=LENGTH), largest_cell(
+    return Statement("distance", bound, {"columns": noisy.question.columns}), largest_cell(
         math.prod(noisy.question.shapes[-1]), tree.resolution
     )
 
@@ -88,10 +86,10 @@ def planned_statements(
 
     rng: simulates the noise of a least-squares fit; None for the paper's greedy consistency, where Theorem 4.2 holds.
     """
-    text = f"in expectation over the noise, {distance_text(question.columns)} is at most this at {rows:.0f} rows"
+    expected = {"columns": question.columns, "rows": round(rows)}
     if rng is None:
         bound = theorem_4_2(_deltas(tree), _scales(tree), rows=rows, resolution=tree.resolution)
-        return Statement(kind="expected error", text=text, value=bound, unit=LENGTH), largest_cell(
+        return Statement("expected_distance", bound, expected), largest_cell(
             math.prod(question.shapes[-1]), tree.resolution
         )
     draws = min(max(PLAN_NODES // tree.nodes, PLAN_DRAWS[0]), PLAN_DRAWS[1])
@@ -100,10 +98,9 @@ def planned_statements(
     resolutions = [float(sizes.max()) for sizes in tree.diameters]
     # Twice the noise, as a fit that shrinks may double what flows between siblings.
     stopped = stopped_bound(_deltas(tree), tree.variances, resolutions, rows=rows / 2)
-    simulation = f"the same with all levels of the tree, simulated {draws} times; standard error {error:.1g}"
     return (
-        Statement(kind="expected error", text=text, value=min(stopped, whole), unit=LENGTH),
-        Statement(kind="simulated bound", text=simulation, value=whole, unit=LENGTH),
+        Statement("expected_distance", min(stopped, whole), expected),
+        Statement("simulated_bound", whole, {"draws": draws, "error": error}),
         largest_cell(math.prod(question.shapes[-1]), tree.resolution),
     )
 
@@ -126,8 +123,7 @@ def paper_statement(shape: TreeShape, depth: int, terms: Terms, budget: Budget, 
         scales = [scale / math.sqrt(2) for scale in scales]
     value = theorem_4_2(deltas, scales, rows=rows, resolution=shape.resolutions[depth])
     theorem = "Theorem 4.3" if budget.notion == "pure" else "Theorem 4.2 at its best scales"
-    text = f"the published algorithm's bound for the same budget, at depth {depth} ({theorem}; 1 says nothing)"
-    return Statement(kind="published bound", text=text, value=value, unit=LENGTH)
+    return Statement("published_bound", value, {"depth": depth, "theorem": theorem})
 
 
 def _scales(tree: NoiseTree) -> list[float]:

@@ -12,8 +12,7 @@ from lapwing.mechanisms.shared.trees.flows import CellMetric, flow_costs, spread
 from lapwing.mechanisms.shared.trees.model import Placement
 from lapwing.mechanisms.shared.trees.simulation import Kind, drawn_noise, noise_variance
 from lapwing.mechanisms.shared.trees.trees import Split, level_shapes, linear_fit
-from lapwing.model.certificate.certificate import Statement
-from lapwing.model.certificate.cost_lines import LENGTH
+from lapwing.model.certificate.statements import Statement
 
 Floats = npt.NDArray[np.float64]
 
@@ -75,18 +74,9 @@ class CountedTree:
         return linear_fit(levels, splits, variances, len(self.shapes[0]) + 1)
 
 
-def distance_text(columns: Sequence[str]) -> str:
-    """Name the distance that is bounded."""
-    return (
-        f"the 1-Wasserstein distance between the released model and the rows without invalid values, over "
-        f"{', '.join(columns)}, each column scaled to length 1 and the largest difference counting,"
-    )
-
-
-def largest_cell(cells: int, diameter: float, more: str = "") -> Statement:
-    """State the resolution."""
-    text = f"the largest cell of the {cells} has this diameter, if each column has 1{more}"
-    return Statement(kind="largest cell", text=text, value=diameter, unit=LENGTH)
+def largest_cell(cells: int, diameter: float, *, is_in_steps: bool = False) -> Statement:
+    """State the resolution; is_in_steps: whether the measure is nearest in a distance of steps between cells."""
+    return Statement("largest_cell_in_steps" if is_in_steps else "largest_cell", diameter, {"cells": cells})
 
 
 def stated_distance(counted: CountedTree, shares: Floats, placement: Placement, rng: np.random.Generator) -> float:

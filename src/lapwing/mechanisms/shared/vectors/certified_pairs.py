@@ -44,11 +44,11 @@ from lapwing.mechanisms.shared.trees.simulation import drawn_noise
 from lapwing.mechanisms.shared.vectors.row_vectors import is_binary
 from lapwing.mechanisms.shared.vectors.vector_cells import Totals, covariance_of, totals_of
 from lapwing.model.bounds import rows_range
-from lapwing.model.certificate.cost_lines import ALL_PAIRS, COORDINATE, SHARE, PlannedQuestion, Statement
+from lapwing.model.certificate.cost_lines import PlannedQuestion
+from lapwing.model.certificate.statements import Statement
 from lapwing.model.model import ReleasedModel
 from lapwing.model.sampling.marginals import collapsed
 
-ALL_PRODUCTS: Final = "error of all products"
 MOST_PRODUCT: Final = 2.0
 FAILURE: Final = Fraction(1, 20)
 OF_ROWS: Final = Fraction(1, 10)  # part of the failure that a noisy number of rows gets
@@ -288,18 +288,10 @@ def pair_statements(
     if has_cells(coordinates):
         if bound >= math.sqrt(columns * (columns - 1) / cells):
             return ()
-        text = (
-            "with 95 % probability the model's root-mean-square error over all pairs' cells is at most this share of "
-            "the rows"
-        )
-        if "line" in coordinates.kinds:
-            text += "; what is neither of a column's two values counts as half of each"
-        return (Statement(kind=ALL_PAIRS, text=text, value=bound, unit=SHARE),)
+        return (Statement("error_of_all_halved_pairs" if "line" in coordinates.kinds else "error_of_all_pairs", bound),)
     if bound >= MOST_PRODUCT:
         return ()
-    text = "with 95 % probability the model's root-mean-square error over the means of all products of two columns' "
-    text += "coordinates, from -1 to 1, is at most this"
-    return (Statement(kind=ALL_PRODUCTS, text=text, value=bound, unit=COORDINATE),)
+    return (Statement("error_of_all_products", bound),)
 
 
 def _has_pairs(coordinates: Coordinates) -> bool:
@@ -317,10 +309,8 @@ def planned_noise(questions: Sequence[PlannedQuestion], terms: Terms, rows: floa
     if totals is None:  # the published algorithm fits nothing to the second moment
         return ()
     square = products.sum() / 2 * _variance(moment, terms) + singles.sum() * _variance(totals, terms)
-    unit = SHARE if has_cells(moment.coordinates) else COORDINATE
-    over = "pairs' cells" if has_cells(moment.coordinates) else "means of all products of two columns' coordinates"
-    text = f"the noise's part of the model's root-mean-square error over all {over}; the release bounds the whole"
-    return (Statement(kind="noise over all pairs", text=text, value=math.sqrt(square / cells) / rows, unit=unit),)
+    code = "noise_over_all_pairs" if has_cells(moment.coordinates) else "noise_over_all_products"
+    return (Statement(code, math.sqrt(square / cells) / rows),)
 
 
 def _variance(question: SecondMoment | CellSums, terms: Terms) -> float:

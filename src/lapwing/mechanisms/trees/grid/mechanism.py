@@ -34,12 +34,12 @@ from lapwing.mechanisms.shared.cell_model import (
     weighted_cells,
 )
 from lapwing.mechanisms.shared.one_way import asked_within, known_rows, paid_for_rows, told_rows
-from lapwing.mechanisms.shared.registration import INSIDE_CELLS, Registration, nothing_assumed, nothing_certified
+from lapwing.mechanisms.shared.registration import Registration, nothing_assumed, nothing_certified
 from lapwing.mechanisms.shared.settings import check_choice
 from lapwing.mechanisms.shared.trees.model import Placement
-from lapwing.model.certificate.certificate import Statement
-from lapwing.model.certificate.cost_lines import SHARE, VARIATION, Planned
+from lapwing.model.certificate.cost_lines import Planned
 from lapwing.model.certificate.notices import Notice
+from lapwing.model.certificate.statements import Statement
 from lapwing.model.model import ReleasedModel
 from lapwing.schema.schemas import Schema
 from lapwing.schema.short import short
@@ -153,26 +153,18 @@ class Grid:
         cells = cells_statement(noisy.question)
         if self.fit == "least_squares" or not is_known or model.rows == 0:
             return (cells,)
-        kept = f"the {len(noisy.counts)} kept cells"
-        text = f"by their noisy counts {kept} hold about this part of the released number of rows"
         share = float(noisy.counts.sum()) / model.rows
-        return cells, Statement(kind=KEPT_SHARE, text=text, value=share, unit=SHARE)
+        return cells, Statement("share_kept", share, {"cells": len(noisy.counts)})
 
     def plan(self, schema: Schema, budget: Budget, terms: Terms, rng: np.random.Generator) -> Planned:  # noqa: ARG002
         """Return what `run` would ask, and how many rows are expected in cells that are empty."""
         question = self.check(schema, budget, terms)
         noise = question.noise(terms.relation, terms.max_rows)
-        value, unit = noise.mean_absolute, "rows"
-        text = "the noisy count of each cell is off by this many records in expectation"
+        expected = Statement("expected_cell_noise", noise.mean_absolute)
         if question.threshold is not None:
             rows = told_rows(terms)
-            value = filtered_error(noise, question.threshold, question.tree.cells, rows) / rows
-            unit = VARIATION
-            text = (
-                "in expectation over the noise, at most this part of the released rows is in other cells than the "
-                "table's (total variation over the cells; 1 says nothing)"
-            )
-        expected = Statement(kind="expected error", text=text, value=value, unit=unit)
+            misplaced = filtered_error(noise, question.threshold, question.tree.cells, rows) / rows
+            expected = Statement("expected_elsewhere", misplaced)
         return Planned(questions=(question,), accuracy=(expected, cells_statement(question)))
 
     def check(self, schema: Schema, budget: Budget, terms: Terms) -> SparseCounts:
@@ -257,7 +249,7 @@ def _warnings(schema: Schema, answers: Sequence[Answer], accuracy: Sequence[Stat
     return tuple(
         Notice("few_kept", {"share": max(0.0, statement.value)})
         for statement in accuracy
-        if statement.kind == KEPT_SHARE and statement.value is not None and statement.value < _FEW_KEPT
+        if statement.code == "share_kept" and statement.value is not None and statement.value < _FEW_KEPT
     )
 
 
@@ -265,7 +257,7 @@ REGISTRATION: Final = Registration(
     kind=Grid,
     page="docs/kd-tree.md",
     report="counted, with noise, the rows in the cells of a fixed grid, and kept the well filled ones.",
-    not_proved=INSIDE_CELLS,
+    not_proved=Statement("not_proved_inside_cells"),
     one_row_per_unit=False,
     two_valued=False,
     takes_priors=False,

@@ -39,7 +39,6 @@ from lapwing.mechanisms.shared.cell_model import (
 from lapwing.mechanisms.shared.one_way import asked_within, known_rows, paid_for_rows, told_rows
 from lapwing.mechanisms.shared.priors import Codes, priors_assumed, priors_of, small_and_with_prior, spread_codes
 from lapwing.mechanisms.shared.registration import (
-    INSIDE_CELLS,
     Registration,
     no_warnings,
     nothing_certified,
@@ -47,8 +46,8 @@ from lapwing.mechanisms.shared.registration import (
 from lapwing.mechanisms.shared.settings import check_choice, check_number
 from lapwing.mechanisms.shared.trees.model import Placement
 from lapwing.mechanisms.trees.kd_tree.prior import leaning_cells
-from lapwing.model.certificate.certificate import Statement
 from lapwing.model.certificate.cost_lines import Planned
+from lapwing.model.certificate.statements import Statement
 from lapwing.model.model import ReleasedModel
 from lapwing.schema.scalars import is_among, told
 from lapwing.schema.schemas import Schema
@@ -203,14 +202,11 @@ class KDTree:
     def plan(self, schema: Schema, budget: Budget, terms: Terms, rng: np.random.Generator) -> Planned:  # noqa: ARG002
         """Return what `run` would ask; the leaves stand there as those of the tree before any split."""
         decisions, counts = self.check(schema, budget, terms)
-        text = (
-            "the noisy count of each leaf is off by this many records in expectation; the number of leaves is not known"
-        )
         noise = counts.noise(terms.relation, terms.max_rows)
         return Planned(
             questions=(counts,) if decisions is None else (decisions, counts),
             accuracy=(
-                Statement(kind="expected error", text=text, value=noise.mean_absolute, unit="rows"),
+                Statement("expected_leaf_noise", noise.mean_absolute),
                 cells_statement(counts),
             ),
         )
@@ -315,7 +311,7 @@ REGISTRATION: Final = Registration(
     page="docs/kd-tree.md",
     report="cut the space into cells where there are many rows, by noisy decisions, and counted the rows in the cells "
     "with noise.",
-    not_proved=INSIDE_CELLS,
+    not_proved=Statement("not_proved_inside_cells"),
     one_row_per_unit=False,
     two_valued=False,
     takes_priors=False,

@@ -29,7 +29,6 @@ from lapwing.mechanisms.shared.one_way import (
 )
 from lapwing.mechanisms.shared.priors import priors_assumed, priors_of, small_and_with_prior, spread_codes
 from lapwing.mechanisms.shared.registration import (
-    INSIDE_CELLS,
     Registration,
     no_warnings,
     nothing_certified,
@@ -55,8 +54,8 @@ from lapwing.mechanisms.shared.trees.model import (
 from lapwing.mechanisms.shared.trees.plans import TreePlan, default_plan, paper_plan, tree_shapes
 from lapwing.mechanisms.shared.trees.shapes import TreeShape
 from lapwing.mechanisms.shared.trees.simulation import NoiseTree
-from lapwing.model.certificate.certificate import Statement
 from lapwing.model.certificate.cost_lines import Planned
+from lapwing.model.certificate.statements import Statement
 from lapwing.model.model import Indexed, ReleasedModel, whole_rows
 from lapwing.schema.schemas import Schema
 from lapwing.schema.short import short
@@ -262,7 +261,7 @@ REGISTRATION: Final = Registration(
     page="docs/pmm.md",
     report="counted, with noise, the rows in cells that are halved again and again, made the counts agree, and placed "
     "rows in the smallest cells.",
-    not_proved=INSIDE_CELLS,
+    not_proved=Statement("not_proved_inside_cells"),
     one_row_per_unit=False,
     two_valued=False,
     takes_priors=False,

@@ -13,11 +13,10 @@ from lapwing.mechanisms.shared.trees.flows import CutColumn, cell_metric, is_lin
 from lapwing.mechanisms.shared.trees.model import Placement
 from lapwing.mechanisms.shared.trees.shapes import tree_shape
 from lapwing.mechanisms.shared.trees.simulation import check_rows, drawn_noise, noise_variance
-from lapwing.mechanisms.shared.trees.stated import CountedTree, distance_text, largest_cell, stated_distance
+from lapwing.mechanisms.shared.trees.stated import CountedTree, largest_cell, stated_distance
 from lapwing.mechanisms.shared.trees.trees import Split
 from lapwing.mechanisms.trees.psmm.box_cells import BoxCells, box_cells
-from lapwing.model.certificate.certificate import Statement
-from lapwing.model.certificate.cost_lines import LENGTH
+from lapwing.model.certificate.statements import Statement
 from lapwing.schema.groupings.domains import Domain
 from lapwing.schema.groupings.hierarchies import hierarchy
 from lapwing.schema.schemas import Schema
@@ -197,12 +196,9 @@ def released_statements(
 ) -> tuple[Statement, ...]:
     """State how far a released measure is from the table."""
     if measure is None:
-        far = distance_text(cells.columns)
-        nothing = f"the noisy counts sum to 0 or less: the model is uniform, and {far} may be this large"
-        return Statement(kind="distance", text=nothing, value=1.0, unit=LENGTH), _largest(cells)
+        return Statement("distance_unknown", 1.0, {"columns": tuple(cells.columns)}), _largest(cells)
     bound = stated_distance(counted, measure / measure.sum(), placement, rng)
-    text = f"with 95 % probability, {distance_text(cells.columns)} is at most this"
-    return Statement(kind="distance", text=text, value=bound, unit=LENGTH), _largest(cells)
+    return Statement("distance", bound, {"columns": tuple(cells.columns)}), _largest(cells)
 
 
 def counted_cells(
@@ -247,19 +243,14 @@ def planned_statements(
     error = float(bounds.std(ddof=1)) / math.sqrt(bounds.size)
     factor = FACTOR_OF_THEOREM if is_sum_public else FACTOR_OF_NOISY_SUM
     proved = theorem_3_6(cells.diameter, expected_complexity(cells, noise), rows=rows, factor=factor)
-    text = (
-        f"in expectation over the noise, {distance_text(cells.columns)} is at most this at {rows:.0f} rows, simulated "
-        f"{bounds.size} times; standard error {error:.1g}"
-    )
-    theorem = f"the bound of Theorem 3.6 with the factor {factor:.0f}, without simulation (1 says nothing)"
+    distance = {"columns": tuple(cells.columns), "rows": round(rows), "draws": bounds.size, "error": error}
     return (
-        Statement(kind="expected error", text=text, value=float(bounds.mean()), unit=LENGTH),
-        Statement(kind="published bound", text=theorem, value=proved, unit=LENGTH),
+        Statement("expected_simulated_distance", float(bounds.mean()), distance),
+        Statement("theorem_3_6", proved, {"factor": float(factor)}),
         _largest(cells),
     )
 
 
 def _largest(cells: BoxCells) -> Statement:
     """State the resolution, and the distance in which the measure is nearest."""
-    near = "; the measure is nearest in a distance of steps between cells, which is never below the stated one"
-    return largest_cell(cells.cells, cells.diameter, "" if cells.is_exact else near)
+    return largest_cell(cells.cells, cells.diameter, is_in_steps=not cells.is_exact)

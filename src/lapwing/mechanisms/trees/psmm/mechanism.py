@@ -22,7 +22,6 @@ from lapwing.kernel.terms import Relation, Terms
 from lapwing.maths.arrays import project_to_simplex
 from lapwing.mechanisms.shared.one_way import SEEN_DEVIATIONS, known_rows, planned_rows, uniform_model
 from lapwing.mechanisms.shared.registration import (
-    INSIDE_CELLS,
     Registration,
     no_warnings,
     nothing_assumed,
@@ -37,8 +36,8 @@ from lapwing.mechanisms.trees.psmm.accuracy import (
     suitable_cells,
 )
 from lapwing.mechanisms.trees.psmm.box_cells import BoxCells, box_cells, cells_of, cover_deficits
-from lapwing.model.certificate.certificate import Statement
 from lapwing.model.certificate.cost_lines import Planned
+from lapwing.model.certificate.statements import Statement
 from lapwing.model.laws import Laws
 from lapwing.model.model import Indexed, ReleasedModel, narrow, whole_rows
 from lapwing.schema.groupings.grouping import Grouping
@@ -333,7 +332,7 @@ REGISTRATION: Final = Registration(
     kind=PSMM,
     page="docs/pmm.md",
     report="counted, with noise, the rows in equal cells, and took the nearest table that has no negative counts.",
-    not_proved=INSIDE_CELLS,
+    not_proved=Statement("not_proved_inside_cells"),
     one_row_per_unit=False,
     two_valued=False,
     takes_priors=False,

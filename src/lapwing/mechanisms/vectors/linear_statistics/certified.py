@@ -22,8 +22,8 @@ from lapwing.mechanisms.vectors.linear_statistics.workload import (
     points_of,
     workload_answers,
 )
-from lapwing.model.certificate.certificate import CERTIFIED, Certificate, Statement
-from lapwing.model.certificate.cost_lines import SHARE, STATISTIC
+from lapwing.model.certificate.certificate import Certificate
+from lapwing.model.certificate.statements import Statement
 from lapwing.model.model import ReleasedModel
 from lapwing.schema.schemas import Schema
 from lapwing.schema.values import labels
@@ -103,24 +103,15 @@ def certified_errors(
 
 def certified_statements(workload: Workload, bounds: np.ndarray, confidence: float) -> tuple[Statement, ...]:
     """Return the certificate's lines: over all statistics, for each of up to 200 tables, for each other statistic."""
-    said = f"with confidence {confidence:.4g} for all of them together"
-    lines = [
-        Statement(
-            kind=CERTIFIED,
-            text=f"no statistic of the workload is further from the table's, {workload.measure}, {said}",
-            value=float(bounds.max()),
-            unit=workload.unit,
-        )
-    ]
+    said = {"confidence": confidence}
+    lines = [Statement("certified_error", float(bounds.max()), {**said, "unit": workload.unit})]
     cells = bounds[: bounds.size - len(workload.statistics)]
     ends = np.cumsum([workload.cells(columns) for columns in workload.tables])
     for columns, part in zip(workload.tables, np.split(cells, ends[:-1]) if ends.size else [], strict=True):
         if len(workload.tables) <= MOST_LINES:
-            text = f"no cell of the table over {', '.join(columns)} is further from its share of the rows, {said}"
-            lines.append(Statement(kind="certified error of a table", text=text, value=float(part.max()), unit=SHARE))
+            lines.append(Statement("certified_error_of_table", float(part.max()), {"columns": columns, **said}))
     for each, bound in zip(workload.statistics, bounds[cells.size :], strict=True):
-        text = f"the mean of {each.text} is no further from the table's, {said}"
-        lines.append(Statement(kind="certified error of a statistic", text=text, value=float(bound), unit=STATISTIC))
+        lines.append(Statement("certified_error_of_statistic", float(bound), {"statistic": each.text, **said}))
     return tuple(lines)
 
 

@@ -50,9 +50,9 @@ from lapwing.mechanisms.vectors.linear_statistics.workload import (
     truths,
     workload_answers,
 )
-from lapwing.model.certificate.certificate import CERTIFIED, Statement
-from lapwing.model.certificate.cost_lines import STATISTIC, Planned
+from lapwing.model.certificate.cost_lines import Planned
 from lapwing.model.certificate.notices import Notice
+from lapwing.model.certificate.statements import Statement
 from lapwing.model.model import ReleasedModel, whole_rows
 from lapwing.model.sampling.conditions import FEW_ATOMS
 from lapwing.model.statistics.expressions import RowFunction, Stat, stat
@@ -67,8 +67,6 @@ if TYPE_CHECKING:
 Solver = Literal["max-entropy", "interior-point"]
 
 LEAST_NOISE: Final = 0.01  # less noise than this, in records, counts as so much
-EFFECTIVE_POINTS: Final = "effective points"
-SPREAD: Final = "spread of the weights"  # kinds of the statements that tell whether the density collapsed
 _EVEN: Final = 2.0  # weights with a smaller spread than this are nearly even
 
 
@@ -199,18 +197,12 @@ class LinearStatistics:
         fit = float(np.abs(targets - shares).max())
         best = best_error(matrix, targets, max(asked[0].tables[0].sd, LEAST_NOISE) / least)
         alike = effective_points(weights)
-        near = "largest distance of a statistic of the density from its noisy value"
-        gap = (
-            "no density on the released points has a largest distance that is smaller by more than this (dual solution)"
-        )
-        points = f"of {self.points} points so many of equal weight would be as spread (1 / sum of squared weights)"
-        spread = "points times the sum of squared weights: 1 where all points weigh the same"
         return (
             *certified_statements(workload, bounds, float(self.confidence)),
-            Statement(kind="fit", text=near, value=fit, unit=STATISTIC),
-            Statement(kind="gap", text=gap, value=max(0.0, fit - best), unit=STATISTIC),
-            Statement(kind=EFFECTIVE_POINTS, text=points, value=alike, unit="points"),
-            Statement(kind=SPREAD, text=spread, value=self.points / alike, unit="times"),
+            Statement("fit", fit),
+            Statement("gap", max(0.0, fit - best)),
+            Statement("effective_points", alike, {"points": self.points}),
+            Statement("spread_of_weights", self.points / alike),
         )
 
     def certified(
@@ -223,9 +215,9 @@ class LinearStatistics:
         bounds = certified_errors(asked, noisy_rows(asked, terms.rows), shares, self._failure)
         return certified_statements(workload, bounds, float(self.confidence))
 
-    def assumptions(self) -> tuple[str, ...]:
+    def assumptions(self) -> tuple[Notice, ...]:
         """Say what the guarantee takes on the caller's word."""
-        return () if self._is_named else (f"that mu ({self.mu!r}) is public is the caller's claim",)
+        return () if self._is_named else (Notice("mu_public", {"mu": repr(self.mu)}),)
 
     def plan(self, schema: Schema, budget: Budget, terms: Terms, rng: np.random.Generator) -> Planned:  # noqa: ARG002
         """Return what `run` would ask, and the noise on each statistic."""
@@ -238,17 +230,14 @@ class LinearStatistics:
             questions=questions,
             accuracy=(
                 Statement(
-                    kind="expected error",
-                    text=f"the noise puts each of {workload.size} statistics off by at most this in expectation, "
-                    f"{workload.measure}",
-                    value=law.mean_absolute / one,
-                    unit=workload.unit,
+                    "expected_statistic_noise",
+                    law.mean_absolute / one,
+                    {"statistics": workload.size, "unit": workload.unit},
                 ),
                 Statement(
-                    kind="largest noise",
-                    text=f"with confidence {float(self.confidence):.4g} it puts none of them off by more",
-                    value=largest / one,
-                    unit=workload.unit,
+                    "largest_statistic_noise",
+                    largest / one,
+                    {"confidence": float(self.confidence), "unit": workload.unit},
                 ),
             ),
         )
@@ -345,10 +334,10 @@ def _texts(statistics: object) -> tuple[str | RowFunction, ...]:
 def _warnings(schema: Schema, answers: Sequence[Answer], accuracy: Sequence[Statement]) -> tuple[Notice, ...]:
     """Say where a density collapsed onto few points, and where an error could be as large as a share can be."""
     del schema, answers
-    found = {statement.kind: statement.value or 0.0 for statement in accuracy}
-    alike, drowned = found[EFFECTIVE_POINTS], found[CERTIFIED]
+    found = {statement.code: statement.value or 0.0 for statement in accuracy}
+    alike, drowned = found["effective_points"], found["certified_error"]
     warned = []
-    if alike < FEW_ATOMS and found[SPREAD] >= _EVEN:
+    if alike < FEW_ATOMS and found["spread_of_weights"] >= _EVEN:
         warned.append(Notice("collapsed", {"points": alike}))
     if drowned >= 1.0:
         warned.append(Notice("not_certified", {"error": drowned}))
@@ -374,7 +363,7 @@ REGISTRATION: Final = Registration(
     page="docs/linear-statistics.md",
     report="weighted public points so that chosen statistics of them agree with their noisy values. What was not "
     "chosen is as in the public points.",
-    not_proved="numbers that do not follow from the statistics of the workload",
+    not_proved=Statement("not_proved_beyond_workload"),
     one_row_per_unit=False,
     two_valued=False,
     takes_priors=False,

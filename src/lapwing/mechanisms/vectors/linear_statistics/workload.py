@@ -25,7 +25,7 @@ from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.terms import Relation
 from lapwing.mechanisms.shared.one_way import is_refined, public_cells
 from lapwing.mechanisms.shared.vectors.reduced_space import ONE_WAY_GROUPS, one_way_groupings
-from lapwing.model.certificate.cost_lines import SHARE, STATISTIC
+from lapwing.model.certificate.statements import SHARE, STATISTIC
 from lapwing.model.model import ColumnLaw, ReleasedModel, Spans
 from lapwing.model.statistics.expressions import RowFunction, compiled
 from lapwing.rows.out.decode import records
@@ -58,11 +58,6 @@ class Workload:
     def unit(self) -> str:
         """What errors are measured in: shares of the rows, unless a statistic has other values than from 0 to 1."""
         return SHARE if all(each.lower >= 0 and each.upper <= 1 << each.bits for each in self.statistics) else STATISTIC
-
-    @property
-    def measure(self) -> str:
-        """The same in words."""
-        return "as a share of the rows" if self.unit == SHARE else "in its own unit"
 
     def cells(self, columns: tuple[str, ...]) -> int:
         """Return the number of cells of a table."""

@@ -36,8 +36,8 @@ from lapwing.mechanisms.shared.vectors.model import (
     planned_cells,
 )
 from lapwing.mechanisms.shared.vectors.row_vectors import Numbers, checked_projection, projector, row_coordinates
-from lapwing.model.certificate.certificate import Statement
-from lapwing.model.certificate.cost_lines import COORDINATE, Planned
+from lapwing.model.certificate.cost_lines import Planned
+from lapwing.model.certificate.statements import Statement
 from lapwing.model.model import ReleasedModel, whole_rows
 from lapwing.schema.scalars import is_among, told
 from lapwing.schema.schemas import Schema
@@ -177,10 +177,9 @@ class Microaggregation:
         last = next(answer.question for answer in reversed(answers) if isinstance(answer, NoisySums))
         assert isinstance(last, CellSums)
         directions = 0 if last.projection is None else last.projection.count
-        text = f"so many cells along {directions} directions hold the rows; each releases one product of simple laws"
         return (
             *pair_statements(answers, terms, model, rng),
-            Statement(kind="cells", text=text, value=float(last.cells), unit="cells"),
+            Statement("cells_of_directions", float(last.cells), {"directions": directions}),
         )
 
     def plan(self, schema: Schema, budget: Budget, terms: Terms, rng: np.random.Generator) -> Planned:  # noqa: ARG002
@@ -191,19 +190,13 @@ class Microaggregation:
         questions, cells = self._planned(schema, coordinates, left, terms, rows)
         sums = next(each for each in reversed(questions) if isinstance(each, CellSums))
         noise = sums.noise(terms.relation, terms.max_rows).mean_absolute / sums.scale
-        damped = sums.damping is not None
-        text = "mean size of the noise on each coordinate's mean in "
-        text += "a cell" if damped else "a cell of all rows; smaller cells have as much more"
         return Planned(
             questions=(*details, *questions),
             accuracy=(
-                Statement(kind="expected error", text=text, value=noise if damped else noise / rows, unit=COORDINATE),
-                Statement(
-                    kind="cells",
-                    text=f"at most so many cells hold the rows; each row has {coordinates.size} coordinates",
-                    value=cells,
-                    unit="cells",
-                ),
+                Statement("expected_mean_noise", noise)
+                if sums.damping is not None
+                else Statement("expected_mean_noise_of_all", noise / rows),
+                Statement("cells_of_vectors", cells, {"coordinates": coordinates.size}),
                 *planned_noise(questions, terms, rows),
             ),
         )
@@ -304,7 +297,7 @@ REGISTRATION: Final = Registration(
     page="docs/microaggregation.md",
     report="put similar rows into cells, took noisy means of each cell, and draws rows around these means. Single rows "
     "are blurred by it.",
-    not_proved="tables of two columns or more, and for columns that were not counted by themselves",
+    not_proved=Statement("not_proved_of_uncounted"),
     one_row_per_unit=False,
     two_valued=False,
     takes_priors=False,

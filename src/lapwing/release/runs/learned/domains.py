@@ -8,13 +8,13 @@ from typing import Final
 
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.room.curator import Curator
-from lapwing.model.certificate.certificate import Statement
 from lapwing.model.certificate.notices import Notice
+from lapwing.model.certificate.statements import Statement
 from lapwing.release.runs.learned.bounds import LearnedBounds, learn_bounds
 from lapwing.release.runs.learned.categories import LearnedCategories, learn_categories, prune_dictionaries
 from lapwing.schema.fields import Field, Scalar
 from lapwing.schema.groupings.category_trees import CategoryTree, Parents, Prefixes
-from lapwing.schema.scalars import category_key, quote
+from lapwing.schema.scalars import category_key
 from lapwing.schema.schemas import Schema
 
 BOUNDS: Final = "learned bounds"
@@ -133,15 +133,9 @@ def _dropped(field: Field, found: LearnedCategories, is_own: bool) -> tuple[Noti
 
 def _statement(name: str, found: LearnedBounds | LearnedCategories) -> Statement:
     """State what may have been missed."""
-    where = f"field {quote(name)}"
     if isinstance(found, LearnedCategories):
-        text = f"{where}: a value of printable characters that so many rows have is listed with 95 % confidence"
-        return Statement(kind=CATEGORIES, text=text, value=found.noticed, unit="rows")
-    if found.is_found:
-        text = f"{where}: with 95 % confidence at most so many rows lie below the minimum, and at most so many above "
-        return Statement(kind=BOUNDS, text=f"{text}the maximum", value=found.unseen, unit="rows")
-    text = f"{where}: no bounds were found; with 95 % confidence at most so many rows have a value at all"
-    return Statement(kind=BOUNDS, text=text, value=found.unseen, unit="rows")
+        return Statement("list_learned", found.noticed, {"field": name})
+    return Statement("bounds_learned" if found.is_found else "bounds_not_found", found.unseen, {"field": name})
 
 
 UNLISTED: Final = "(other)"  # the category of all texts that are not listed

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from lapwing.kernel.terms import Terms
 from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.certificate.notices import Notice
 from lapwing.release.runs.certify import Paid, promise_warnings
-from lapwing.release.runs.learned.domains import BOUNDS, CATEGORIES, Learned, learned_fields
+from lapwing.release.runs.learned.domains import Learned, learned_fields
 from lapwing.release.runs.learned.settings import LearnSettings
 from lapwing.release.runs.records import Records, Run
 from lapwing.release.runs.watching import told
@@ -24,10 +24,6 @@ from lapwing.schema.fields import Field
 from lapwing.schema.purchases import Purchase
 from lapwing.schema.schemas import Schema
 from lapwing.version import VERSION
-
-_PUBLIC_LISTS: Final = (
-    "the dictionaries, and the bounds and lists that were given, are public: nobody read them off the rows"
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,7 +167,7 @@ def _certificate(
         expected_rows=None,
         released_rows=0,
         accuracy=learned.statements,
-        assumed=(_PUBLIC_LISTS,) if _rests_on_lists(settings) else (),
+        assumed=(Notice("lists_public"),) if _rests_on_lists(settings) else (),
         warnings=(*learned.notes, *promise_warnings(paid.total, paid.epsilons)),
         purchases=settings.original.purchases,
     )
@@ -187,14 +183,8 @@ def _rests_on_lists(settings: LearnSettings) -> bool:
 
 _MANY = 2**55  # rows in the one cell of a made-up table: more than noise hides, and far from the ends of 64 bits
 
-_WORDS: Final = {
-    CATEGORIES: "a value needs about {rows} rows to be listed, in {names}",
-    BOUNDS: "bounds may cut off up to about {rows} rows{more} at each end, of {names}",
-}
-_NAMED: Final = 8
 
-
-def outlook(settings: LearnSettings, terms: Terms) -> tuple[str, ...]:
+def outlook(settings: LearnSettings, terms: Terms) -> tuple[Notice, ...]:
     """Say what a run would notice, one sentence per field; refuse what cannot be asked.
 
     Returns what the certificate would say of a made-up table whose rows all lie in one place, fields of one kind
@@ -212,17 +202,13 @@ def outlook(settings: LearnSettings, terms: Terms) -> tuple[str, ...]:
     )
     alike: dict[tuple[str, float], list[str]] = {}
     for name, each in zip(settings.names, learned.statements, strict=True):
-        alike.setdefault((each.kind, each.value or 0.0), []).append(name)
-    more = f", and {float(settings.quantile):.3g} of all rows," if settings.quantile else ""
+        code = "list_needs" if each.code == "list_learned" else "ends_cut_off" if settings.quantile else "ends_unseen"
+        alike.setdefault((code, each.value or 0.0), []).append(name)
+    quantile = {"share": float(settings.quantile)}
     return tuple(
-        _WORDS[kind].format(rows=f"{rows:.0f}", names=_named(names), more=more) for (kind, rows), names in alike.items()
+        Notice(code, {"fields": tuple(names), "rows": round(rows), **(quantile if code == "ends_cut_off" else {})})
+        for (code, rows), names in alike.items()
     )
-
-
-def _named(names: Sequence[str]) -> str:
-    """Return a few names, and how many more there are."""
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(names[:_NAMED]) + more
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.registry import registration_of
 from lapwing.mechanisms.shared.registration import Asked, Work
 from lapwing.model.certificate.cost_lines import Planned, PlannedQuestion
+from lapwing.model.certificate.statements import Statement
 from lapwing.release.runs.misfits import first_question, of_mechanism
 from lapwing.release.runs.plan.planning import common_figure, expected_terms, first_deviation, noisy_tables, planned
 from lapwing.release.runs.settings import Settings
@@ -284,17 +285,15 @@ class MaxRowsEffect:
     """Say how exact the release would be with another number of rows used of each unit, all else equal.
 
     noise_sd: standard deviation of the noise on the first table, in records; noise_times: the same relative to the
-    ``maxRows`` of the schema; kind, what: a figure about the accuracy that all plans state, and its own
-    words; error_times: the same relative to the ``maxRows`` of the schema.
+    ``maxRows`` of the schema; stated: a figure about the accuracy that all plans state; error_times: the same relative
+    to the ``maxRows`` of the schema.
     """
 
     max_rows: int
     tables: int
     noise_sd: float
     noise_times: float
-    kind: str
-    what: str
-    error: float
+    stated: Statement
     error_times: float
 
 
@@ -319,9 +318,7 @@ def max_rows_effects(settings: Settings, terms: Terms, plan: Planned, rows: int)
             tables=noisy_tables(*plans[max_rows]),
             noise_sd=sds[max_rows],
             noise_times=sds[max_rows] / sds[own],
-            kind=figures[own].kind,
-            what=figures[own].text,
-            error=figures[max_rows].value or 0.0,
+            stated=figures[max_rows],
             error_times=(figures[max_rows].value or 0.0) / (figures[own].value or 1.0),
         )
         for max_rows in sorted(plans)

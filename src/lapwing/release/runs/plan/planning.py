@@ -4,6 +4,7 @@ The certificate's own grades rest on noisy answers. These are not there yet, so 
 shares, and pairs of columns to depend as much as those of public tables do: a guess, from public numbers alone.
 """
 
+import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -12,8 +13,8 @@ from typing import Final
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
 from lapwing.kernel.questions.sparse_counts.question import SparseCounts
 from lapwing.kernel.terms import Relation, Terms
-from lapwing.model.certificate.certificate import Statement
 from lapwing.model.certificate.cost_lines import ChosenTable, CostLine, Planned, PlannedQuestion
+from lapwing.model.certificate.statements import Statement
 from lapwing.model.certificate.verdict import Grade
 from lapwing.model.compared import choose_tables, compared_cells
 from lapwing.release.runs.generators import generator
@@ -27,10 +28,7 @@ from lapwing.schema.schemas import Schema
 
 _SEED: Final = 0  # every plan starts from the same public seed
 
-NOISE: Final = "expected noise"  # kind of the figures of a plan that say how large the noise on a count is
-
-_ERRORS: Final = ("expected error", "simulated bound", "published bound", "expected total variation")
-"""Kinds of the figures of a plan that are about a model."""
+_NOISES: Final = ("noise_on_chosen_table", "noise_on_one_way_table")
 
 _MUCH_THE_SAME: Final = 1.01
 
@@ -50,14 +48,9 @@ def planned(settings: Settings, terms: Terms) -> Planned:
     found = replace(found, questions=(*first, *found.questions))
     if not schema.rules and public_total(schema) is None:
         return found
-    return replace(found, accuracy=tuple(map(_of_mechanism, found.accuracy)))
-
-
-def _of_mechanism(stated: Statement) -> Statement:
-    """Say that an error is expected of the mechanism's model: what rules and public tables will move is unknown."""
-    if stated.kind not in _ERRORS:
-        return stated
-    return replace(stated, text=f"{stated.text}; of the mechanism's model, before rules and public tables are kept")
+    # Of the mechanism's model: what rules and public tables will move is unknown.
+    own = (replace(each, moved=0.0) if each.form.is_expected else each for each in found.accuracy)
+    return replace(found, accuracy=tuple(own))
 
 
 def first_deviation(plan: Planned, terms: Terms) -> float:
@@ -79,17 +72,16 @@ def common_figure(plans: Sequence[tuple[Planned, Terms]]) -> tuple[Statement, ..
     it is a figure about the noise, or the noise on the first table where an error is the same because it is at its
     largest.
     """
-    stated = [{(each.kind, each.text): each for each in plan.accuracy} for plan, _ in plans]
+    stated = [{(each.code, json.dumps(dict(each.fields))): each for each in plan.accuracy} for plan, _ in plans]
     common = [tuple(each[words] for each in stated) for words in stated[0] if all(words in each for each in stated)]
-    noises = [figures for figures in common if figures[0].kind == NOISE]
+    noises = [figures for figures in common if figures[0].code in _NOISES]
     for figures in (*common[:1], *noises):
         values = [each.value or 0.0 for each in figures]
         if max(values) > _MUCH_THE_SAME * min(values):
             return figures
     if common and len({each.value for each in common[0]}) > 1:
         return common[0]
-    text = "standard deviation of each count of the first table, in records"
-    return tuple(Statement(kind=NOISE, text=text, value=first_deviation(*each), unit="rows") for each in plans)
+    return tuple(Statement("noise_on_first_table", first_deviation(*each)) for each in plans)
 
 
 # -- What to expect of a release before a row is read: noise on each column, and grades as its certificate would give.

@@ -1,0 +1,76 @@
+"""Codes and their fields as sentences."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from lapwing.model.certificate.promise import some_of
+from lapwing.model.certificate.statements import Statement
+from lapwing.present.document import counted, upper_first
+from lapwing.present.messages import say
+
+_SMALL: Final = 1e-6
+_WHOLE: Final = 1e9
+
+
+class _Count(int):
+    """A number of things, whose format may be their name: ``{tables:noisy table}``."""
+
+    def __format__(self, what: str) -> str:
+        return counted(self, what) if what[:1].isalpha() else super().__format__(what)
+
+
+class _Share(float):
+    """A number from 0 to 1, whose format may be a percentage of as many digits as it has: ``{confidence:percent}``."""
+
+    def __format__(self, form: str) -> str:
+        return f"{100 * self:.10g} %" if form == "percent" else super().__format__(form)
+
+
+def stated(found: Statement) -> str:
+    """Return a statement as a sentence.
+
+    >>> stated(Statement("number_of_rows", 40.0, {"rows": 1000, "confidence": 0.95}))
+    'With 95 % probability, the released number of rows, 1000, is within 40 of the true number of rows used.'
+    """
+    return f"{upper_first(clause(found))}."
+
+
+def clause(found: Statement) -> str:
+    """Return the same without a capital and a full stop, as it stands behind a label."""
+    said = filled(f"stated.{found.code}.text", found.fields, figure="" if found.value is None else _figure(found.value))
+    if found.moved is None:
+        return said
+    key = "before" if not found.form.is_widened else "widened" if (found.value or 0.0) < 1.0 else "drowned"
+    return said + say(f"stated.{key}", moved=found.moved)
+
+
+def label_of(found: Statement) -> str:
+    """Return what a statement is about, in a few words.
+
+    >>> label_of(Statement("fit", 0.01))
+    'fit'
+    """
+    return filled(f"stated.{found.code}.label", found.fields)
+
+
+def filled(key: str, fields: Mapping[str, object], **more: object) -> str:
+    """Return a sentence with its fields: of names the first ones, of lists how many values they have."""
+    return say(key, **{name: _told(each) for name, each in fields.items()}, **more)
+
+
+def _told(value: object) -> object:
+    """Return a field as it stands in a sentence."""
+    if isinstance(value, Mapping):
+        return ", ".join(
+            name if size is None else say("origin.list", name=name, size=size) for name, size in value.items()
+        )
+    if isinstance(value, tuple):
+        return some_of(value)
+    return _Count(value) if isinstance(value, int) else _Share(value) if isinstance(value, float) else value
+
+
+def _figure(value: float) -> str:
+    """Return a figure as text."""
+    if value and abs(value) < _SMALL:
+        return f"less than {_SMALL:g}"
+    return f"{value:.0f}" if float(value).is_integer() and abs(value) < _WHOLE else f"{value:.4g}"
