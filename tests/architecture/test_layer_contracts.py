@@ -27,7 +27,19 @@ LAYERS = (
     ("schema",),
     ("maths",),
 )
-OF_ROWS = ("cells", "codec", "formats", "files", "readers", "frames", "source", "counting", "units", "linked")
+OF_ROWS = (
+    "cells",
+    "codec",
+    "formats",
+    "files",
+    "entry",
+    "relations",
+    "frames",
+    "source",
+    "counting",
+    "units",
+    "linked",
+)
 OF_THE_KERNEL = ("noise.bits", "questions.tree_counts.answer", "room.room", "room.opening")
 
 

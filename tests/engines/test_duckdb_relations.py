@@ -15,7 +15,7 @@ from helpers.source_answers import code_answers
 from lapwing.api.synthesize import synthesize
 from lapwing.errors import DataError
 from lapwing.rows.cells import UNREADABLE, Numbers, Texts, Times
-from lapwing.rows.readers import open_table
+from lapwing.rows.entry import source_of
 from lapwing.rows.source import code_table
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import Schema
@@ -43,7 +43,7 @@ def connection():
 
 
 def open_flag(data):
-    return open_table(data, FLAG)
+    return source_of(data).open(FLAG)
 
 
 def refusal(work):

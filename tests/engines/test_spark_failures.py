@@ -18,7 +18,7 @@ from lapwing.errors import DataError
 from lapwing.extras.spark import frames as spark_frames
 from lapwing.extras.spark.source import SparkSource
 from lapwing.kernel.budget.ledger import Ledger
-from lapwing.rows.readers import open_table
+from lapwing.rows.entry import source_of
 from lapwing.rows.source import code_table
 from lapwing.schema.groupings.grouping import identity
 from lapwing.schema.schemas import Schema
@@ -133,7 +133,7 @@ def test_what_spark_says_of_a_cell_goes_no_further(session, read, caplog, capfd)
     data = people(session).selectExpr("name", "cast(name as int) as age", "sex")
 
     with caplog.at_level(logging.DEBUG), pytest.raises(DataError, match=FAILED) as caught:
-        code_table(data, SCHEMA) if read == "counted" else list(open_table(data, SCHEMA).chunks(("age",), 9))
+        code_table(data, SCHEMA) if read == "counted" else list(source_of(data).open(SCHEMA).chunks(("age",), 9))
 
     assert caught.value.__context__ is caught.value.__cause__ is None
     shown = capfd.readouterr()
@@ -147,7 +147,7 @@ def test_a_cluster_of_another_version_is_refused(session, monkeypatch):
     with pytest.raises(DataError, match=r"^a worker runs another version of Lapwing, Polars or NumPy than this proc"):
         code_table(people(session), SCHEMA)
     with pytest.raises(DataError, match=r"^a worker runs another version of Lapwing, Polars or NumPy than this proc"):
-        next(open_table(people(session), SCHEMA).chunks(("age",), 9))
+        next(source_of(people(session)).open(SCHEMA).chunks(("age",), 9))
 
 
 @quickly("Connect")

@@ -11,7 +11,7 @@ from lapwing.errors import DataError
 from lapwing.extras.spark.distributed import installed
 from lapwing.extras.spark.frames import on_worker
 from lapwing.rows.cells import UNREADABLE, Numbers, Texts, Times
-from lapwing.rows.readers import open_table
+from lapwing.rows.entry import source_of
 from lapwing.rows.source import code_table
 from lapwing.schema.schemas import Schema
 
@@ -32,7 +32,7 @@ def fields(*names):
 
 def cells_of(data, *names):
     """Return the cells of columns, of few rows."""
-    (found,) = list(open_table(data.coalesce(1), fields(*names)).chunks(names, 100))
+    (found,) = list(source_of(data.coalesce(1)).open(fields(*names)).chunks(names, 100))
     return found
 
 

@@ -13,7 +13,7 @@ from helpers.canary_calls import BLANK, SIMPLE, UNITS, ordinary
 from helpers.canary_engines import arrow
 from helpers.engines import ENGINES
 from helpers.planted_values import SCHEMA
-from lapwing.rows.readers import open_table
+from lapwing.rows.entry import source_of
 from lapwing.rows.source import code_table
 
 
@@ -31,7 +31,7 @@ def main(engine, folder):
     print(lw.synthesize(data, SCHEMA, rho=0.1, mechanism=lw.Adaptive.small()).certificate)
     print(lw.Schema.learn(data, BLANK, epsilon=1, fields=["age"]))
     print(lw.evaluate(data, ordinary(), SCHEMA, epsilon=1))
-    reader, source = open_table(data, schema), code_table(data, schema)
+    reader, source = source_of(data).open(schema), code_table(data, schema)
     print(reader, source, vars(type(reader)).keys(), next(reader.chunks(("sex",), 10)).keys())
 
 

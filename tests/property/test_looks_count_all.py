@@ -11,7 +11,7 @@ from lapwing.extras.evaluate.internal.schemas import draft_schema
 from lapwing.extras.evaluate.internal.suggestions import frequent_texts, look, suggest
 from lapwing.extras.evaluate.internal.tallies import counted
 from lapwing.rows.cells import Texts
-from lapwing.rows.readers import open_table
+from lapwing.rows.entry import source_of
 
 ROWS = 60_000
 PLACES = (0, 1, 4_095, 4_096, 32_767, ROWS // 2, ROWS - 2, ROWS - 1)
@@ -106,7 +106,7 @@ def test_counts_are_those_of_all_cells_for_any_chunks_and_any_memory(cells, bord
 def test_what_memory_does_not_hold_waits_for_another_pass_and_a_lone_column_beyond_it_says_where_it_ended(tmp_path):
     frame = pl.DataFrame({name: pl.int_range(800_000, eager=True) + 10**9 for name in "ab"})
     frame.write_csv(tmp_path / "t.csv")
-    reader = open_table(tmp_path / "t.csv", draft_schema(tmp_path / "t.csv").value)
+    reader = source_of(tmp_path / "t.csv").open(draft_schema(tmp_path / "t.csv").value)
     passes = []
 
     def read(names):

@@ -283,5 +283,5 @@ def test_a_warning_says_that_many_conditions_have_little_support(people):
 
 
 def test_what_is_no_table_at_all_is_refused(people):
-    with pytest.raises(DataError, match="where is of type int"):
+    with pytest.raises(DataError, match="data of type int is not a table"):
         people.sample(where=5)

@@ -3,7 +3,7 @@
 import pytest
 
 from lapwing.errors import DataError
-from lapwing.rows.readers import open_table
+from lapwing.rows.entry import source_of
 from lapwing.rows.source import code_table
 from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import Schema
@@ -20,7 +20,7 @@ SCHEMA = Schema.from_dict(
 
 def refusal(path):
     with pytest.raises(DataError) as caught:
-        open_table(path, SCHEMA)
+        source_of(path).open(SCHEMA)
     return str(caught.value)
 
 

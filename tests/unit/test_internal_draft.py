@@ -94,7 +94,7 @@ def test_an_internal_result_does_not_print_itself():
         (pl.DataFrame({"a": [[1]]}), DataError, 'column "a" is of type List'),
         (pl.DataFrame({"a": [b"x"]}), DataError, 'column "a" is of type Binary'),
         (pl.DataFrame(), DataError, "has no column"),
-        (pd.DataFrame([[1, 2]], columns=["a", "a"]), DataError, "columns can be read"),
+        (pd.DataFrame([[1, 2]], columns=["a", "a"]), DataError, "columns of the table cannot be read"),
         (pd.DataFrame({0: [1]}), SchemaError, "needs a name"),
         ("nowhere.csv", DataError, "does not exist"),
         (42, DataError, "not a table"),

@@ -17,6 +17,7 @@ from helpers.linked_homes import SCHEMA as HOMES
 from helpers.linked_homes import tables
 from helpers.sorted_columns import NAMES, NUMPY, PANDAS, SCHEMA, TABLE, TEXT, types
 from lapwing.errors import DataError, ParameterError
+from lapwing.rows.entry import source_of
 from lapwing.rows.kinds import Layout
 from lapwing.rows.layouts import layout_of
 
@@ -117,7 +118,7 @@ def test_rows_come_in_the_types_of_a_frame_with_the_same_values(release, name):
     shuffled = [*reversed(NAMES)]
     frame = frame.select(shuffled) if hasattr(frame, "select") else frame[shuffled]
     kind = type(frame).__module__.partition(".")[0]
-    made = replace(release, kind=kind, layout=layout_of(frame, kind, SCHEMA))
+    made = replace(release, kind=kind, layout=layout_of(source_of(frame), SCHEMA))
 
     rows, plain = made.sample(200, seed=3), release.sample(200, seed=3)
 
@@ -183,8 +184,7 @@ def test_one_cell_that_a_reader_takes_otherwise_changes_no_type(read, odd):
     schema = lw.Schema.load({"fields": [{"name": "t", "type": "datetime", "constraints": ends}]})
     found = [read(times) for times in (TIMES, [odd, *TIMES[1:]])]
 
-    kinds = [type(frame).__module__.partition(".")[0] for frame in found]
-    layouts = [layout_of(frame, kind, schema) for frame, kind in zip(found, kinds, strict=True)]
+    layouts = [layout_of(source_of(frame), schema) for frame in found]
     release = lw.synthesize(TIMED, schema, epsilon=1000, mechanism="Independent", seed=1)
     rows = [replace(release, layout=layout).sample(3, seed=1) for layout in layouts]
 
@@ -223,8 +223,8 @@ def test_categories_are_those_of_the_schema_whatever_the_input_lists(release):
     assert not pandas["town"].cat.ordered  # as the schema says
     assert polars["town"].dtype.categories.to_list() == ["Ystad", "Ales", "Borg"]
     assert arrow["town"].combine_chunks().dictionary.to_pylist() == ["Ystad", "Ales", "Borg"]
-    for frame, kind in zip(frames, ("pandas", "polars", "pyarrow"), strict=True):
-        assert "Secretville" not in repr(layout_of(frame, kind, SCHEMA))
+    for frame in frames:
+        assert "Secretville" not in repr(layout_of(source_of(frame), SCHEMA))
 
 
 def test_an_ordered_category_stays_so_where_the_schema_orders_it(release):
@@ -248,8 +248,8 @@ def test_categories_of_arrow_text_and_of_a_short_range_keep_their_type(release):
 def test_a_layout_names_no_column_beside_the_schemas_and_nothing_but_types():
     frame = pd.DataFrame({"Ada Lovelace": [1], "age": np.array([1], np.dtype("int8", metadata={"of": "Ada"}))})
 
-    assert layout_of(frame, "pandas", SCHEMA) == Layout("pandas", {"age": "object"})
-    assert "Ada" not in repr(layout_of(frame, "pandas", SCHEMA))
+    assert layout_of(source_of(frame), SCHEMA) == Layout("pandas", {"age": "object"})
+    assert "Ada" not in repr(layout_of(source_of(frame), SCHEMA))
 
 
 class Odd(dt.tzinfo):
@@ -265,7 +265,7 @@ class Odd(dt.tzinfo):
 def test_a_zone_of_ones_own_is_utc(release):
     frame = PANDAS.assign(seen=pd.Series([], dtype=pd.DatetimeTZDtype("us", Odd())))
 
-    assert "Ada" not in repr(layout_of(frame, "pandas", SCHEMA))
+    assert "Ada" not in repr(layout_of(source_of(frame), SCHEMA))
     assert types(release.sample(3, like=frame))["seen"] == "datetime64[us, UTC]"
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from lapwing.errors import DataError
-from lapwing.rows.readers import open_table
+from lapwing.rows.entry import source_of
 from lapwing.rows.source import code_table
 from lapwing.schema.fields import PrivacyUnit
 from lapwing.schema.scalars import quote
@@ -36,7 +36,7 @@ def codes(data, schema=SCHEMA):
 
 def refusal(data, schema=SCHEMA):
     with pytest.raises(DataError) as caught:
-        open_table(data, schema)
+        source_of(data).open(schema)
     return str(caught.value)
 
 
@@ -68,7 +68,7 @@ def test_the_kind_of_each_table_is_known(parquet):
 
     for kind, members in tables.items():
         for table in members:
-            assert open_table(table, SCHEMA).kind == kind
+            assert source_of(table).kind == kind
             assert codes(table) == CODES
 
 
@@ -83,7 +83,7 @@ def test_a_subclass_of_a_data_frame_is_a_data_frame():
 def test_what_is_no_table_is_refused(data):
     assert refusal(data) == (
         f"data of type {type(data).__name__} is not a table; give a pandas, Polars, PyArrow, DuckDB or Spark table, "
-        ", a lapwing.Query, or the path of a .parquet or .csv file"
+        "a lapwing.Query, or the path of a .parquet or .csv file"
     )
 
 

@@ -75,7 +75,7 @@ def test_query_loads_no_frames_no_noise_and_no_way_to_rows(folder):
     modules = loaded(folder, *QUERY)
 
     assert mechanisms_of(modules) == set()
-    assert modules & {*NEVER, "numba", "scipy", "polars", "lapwing.kernel.room.room", "lapwing.rows.readers"} == set()
+    assert modules & {*NEVER, "numba", "scipy", "polars", "lapwing.kernel.room.room", "lapwing.rows.entry"} == set()
 
 
 def test_help_loads_no_large_package(folder):

@@ -44,9 +44,9 @@ from lapwing.release.runs.settings import Settings
 from lapwing.release.runs.unaccounted import tell
 from lapwing.release.runs.watching import ReleaseProgress, part_told, told, untold
 from lapwing.rows.counting import CodedSource
+from lapwing.rows.entry import Source, source_of
 from lapwing.rows.layouts import layout_of
 from lapwing.rows.linked import CodedTable, code_linked
-from lapwing.rows.readers import at_hand, open_table
 from lapwing.rows.source import coded_table
 from lapwing.schema.linked.database import LinkedSchema, with_files
 from lapwing.schema.scalars import told as repr_of
@@ -184,13 +184,12 @@ def _coded(data: object, settings: Settings | LinkedSettings, codes: int | None)
     if isinstance(settings, LinkedSettings):
         yield code_linked(tables_by_name(data, settings.linked), settings.linked)
         return
-    table = at_hand(data)
-    layout = layout_of(table, open_table(table, settings.schema).kind, settings.schema)
-    with coded_table(table, settings.schema, memory=codes, is_paid=True) as source:
-        yield {"": CodedTable(source, layout)}
+    source = source_of(data)
+    with coded_table(source, settings.schema, memory=codes, is_paid=True) as coded:
+        yield {"": CodedTable(coded, layout_of(source, settings.schema))}
 
 
-def tables_by_name(data: object, linked: LinkedSchema) -> dict[str, object]:
+def tables_by_name(data: object, linked: LinkedSchema) -> dict[str, Source]:
     """Return the private tables by name; a ParameterError where there are others than the schema says."""
     if isinstance(data, Mapping):
         found = dict(data)
@@ -207,7 +206,7 @@ def tables_by_name(data: object, linked: LinkedSchema) -> dict[str, object]:
             f"{{{', '.join(f'{name!r}: ...' for name in linked.given)}}}",
             code="LW252",
         )
-    return {name: at_hand(found[name]) for name in linked.given}
+    return {name: source_of(found[name]) for name in linked.given}
 
 
 def release_tables(parts: Mapping[str, _Part], settings: Settings | LinkedSettings, run: Run) -> dict[str, Release]:

@@ -1,14 +1,12 @@
 """`Schema.draft`, which looks at a private table (internal); `from_foreign` and `from_frame_types`, which do not."""
 
-import os
 from dataclasses import asdict
 from typing import Final
 
 import polars as pl
 
-from lapwing.errors import DataError, LapwingWarning, warn
+from lapwing.errors import LapwingWarning, warn
 from lapwing.on_demand import extra
-from lapwing.rows.elsewhere import Query
 from lapwing.rows.guard import private_boundary
 from lapwing.schema.scalars import names_in_short, visible
 from lapwing.schema.schemas import Schema
@@ -184,7 +182,5 @@ def from_frame_types(frame: IntoFrame) -> Schema:
     >>> schema["sex"].categories, schema.is_draft
     (('f', 'm'), False)
     """
-    if isinstance(frame, str | os.PathLike | list | tuple | Query):
-        raise DataError("from_frame_types takes a frame; for files and queries there is Schema.draft", code="LW108")
     found: Schema = extra("schemas").draft_of_types(frame)
     return found

@@ -17,6 +17,7 @@ import polars as pl
 from lapwing.errors import DataError, ParameterError
 from lapwing.on_demand import extra
 from lapwing.rows.files import KNOWN
+from lapwing.rows.frames import LazyReader
 from lapwing.rows.guard import guarded
 from lapwing.rows.out.databases import DATABASE_ENDINGS, PLAIN_NAME, sql_name
 from lapwing.schema.scalars import quote
@@ -157,10 +158,10 @@ def told_address(text: str) -> str:
     return quote(f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}")
 
 
-def stored_rows(found: Sequence[str]) -> tuple[pl.LazyFrame, str]:
-    """Return a query of the Parquet files at addresses, and the start of a sentence on its failure."""
+def stored_reader(found: Sequence[str]) -> LazyReader:
+    """Return a reader of the Parquet files at addresses."""
     what = f"the table at {told_address(found[0])} cannot be read; check the address and the keys of the store"
-    return guarded(what, lambda: pl.scan_parquet(list(found), hive_partitioning=False)), what
+    return LazyReader(guarded(what, lambda: pl.scan_parquet(list(found), hive_partitioning=False)), what)
 
 
 # -- Tables that are found by their names: files of a folder, or tables of a database.

@@ -14,7 +14,7 @@ from lapwing.errors import DataError
 from lapwing.on_demand import extra
 from lapwing.rows.cells import RawColumn
 from lapwing.rows.formats import CsvFile, JsonLinesFile
-from lapwing.rows.frames import LazyReader, arrow_held, batch_chunks, polars_held
+from lapwing.rows.frames import LazyReader, arrow_types, batch_chunks, polars_held
 from lapwing.rows.guard import guarded
 from lapwing.rows.kinds import Held
 from lapwing.rows.out.outputs import version
@@ -185,7 +185,6 @@ class FilesReader:
     def __init__(self, files: Sequence[TableFile], stamps: FileStamps) -> None:
         self._stamps = stamps
         self._files = _runs_of_typed(files)
-        self.kind: Literal["path"] = "path"
         counts = [file.known_rows for file in self._files]
         self.known_rows: int | None = None if None in counts else sum(filter(None, counts))
 
@@ -197,10 +196,8 @@ class FilesReader:
         self._stamps.check()
 
 
-def find_files(source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[Path]:
-    """Return the data files that a path, folder, pattern or list of them stands for, in a fixed order."""
-    if not isinstance(source, str | os.PathLike):
-        return [path for part in source for path in find_files(part)]
+def find_files(source: str | os.PathLike[str]) -> list[Path]:
+    """Return the data files that a path, folder or pattern stands for, in a fixed order."""
     text = os.fspath(source)
     path = Path(text)
     if path == STANDARD_INPUT:
@@ -315,15 +312,9 @@ class DatasetReader:
 
     def __init__(self, dataset: "ds.Dataset") -> None:
         self._dataset = dataset
-        self._stamps = FileStamps(_local_files(dataset))
-        self.kind: Literal["pyarrow"] = "pyarrow"
+        self._stamps = FileStamps(files_of_dataset(dataset))
         self.known_rows: int | None = None
-        self.names: list[str] = list(dataset.schema.names)
-
-    @property
-    def held(self) -> dict[str, Held]:
-        """What the type of each column says of its cells."""
-        return {field.name: arrow_held(field.type) for field in self._dataset.schema}
+        self.types = arrow_types(dataset.schema)
 
     def chunks(self, columns: Sequence[str], rows: int) -> Iterator[dict[str, RawColumn]]:
         """Yield the columns' cells, at most `rows` rows at a time."""
@@ -338,9 +329,9 @@ class DatasetReader:
         self._stamps.check()
 
 
-def _local_files(dataset: Any) -> list[str]:  # noqa: ANN401 - a dataset of any kind
+def files_of_dataset(dataset: Any) -> list[str]:  # noqa: ANN401 - a dataset of any kind
     """Return the files of a dataset that lie on this machine."""
     if hasattr(dataset, "children"):
-        return [path for child in dataset.children for path in _local_files(child)]
+        return [path for child in dataset.children for path in files_of_dataset(child)]
     system = getattr(dataset, "filesystem", None)
     return list(dataset.files) if getattr(system, "type_name", None) == "local" else []

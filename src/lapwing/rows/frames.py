@@ -4,7 +4,7 @@ import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 import numpy as np
 import polars as pl
@@ -37,20 +37,27 @@ _MOST_DAYS: Final = 10**8
 _MOST_MILLISECONDS: Final = 9 * 10**15
 _FIRST_CLOCK, _LAST_CLOCK = (int(np.datetime64(day, "us").astype(np.int64)) for day in ("0002-01-01", "9998-12-31"))
 
-_Kind = Literal["pandas", "polars", "pyarrow"]
-
 _JOINED_ROWS: Final = 2**14
 """Smaller batches, as those of many small files, are put together: each costs as much as thousands of rows."""
+
+
+Types = Sequence[tuple[Any, Held]]
+"""The names of columns, and what the type of each says of its cells."""
 
 
 class FrameReader:
     """Read a table in memory: `cells` gives those of a column from a row on, so many at most."""
 
-    def __init__(self, kind: _Kind, rows: int, cells: Callable[[str, int, int], RawColumn]) -> None:
-        self.kind = kind
+    def __init__(self, rows: int, cells: Callable[[str, int, int], RawColumn], types: Callable[[], Types]) -> None:
         self.known_rows: int | None = rows
         self._rows = rows
         self._cells = cells
+        self._types = types  # of each batch there is a reader, whose types nobody asks for
+
+    @property
+    def types(self) -> Types:
+        """The columns."""
+        return self._types()
 
     def chunks(self, columns: Sequence[str], rows: int) -> Iterator[dict[str, RawColumn]]:
         """Yield the columns' cells, at most `rows` rows at a time."""
@@ -62,19 +69,32 @@ def polars_reader(frame: pl.DataFrame) -> FrameReader:
     """Return a reader of a Polars frame."""
     own = frame.clone()  # shares all cells, and stays as it is where the user's own is changed in place
     return FrameReader(
-        "polars", own.height, lambda name, start, rows: series_cells(own.get_column(name).slice(start, rows))
+        own.height,
+        lambda name, start, rows: series_cells(own.get_column(name).slice(start, rows)),
+        lambda: _polars_types(own.schema),
     )
 
 
-def arrow_reader(table: "pa.Table") -> FrameReader:
-    """Return a reader of a PyArrow table."""
+def _polars_types(schema: pl.Schema) -> Types:
+    return [(name, polars_held(dtype)) for name, dtype in schema.items()]
+
+
+def arrow_reader(data: "pa.RecordBatch | pa.Table") -> FrameReader:
+    """Return a reader of a PyArrow table or batch."""
+    table = _as_table(data)
     return FrameReader(
-        "pyarrow", table.num_rows, lambda name, start, rows: arrow_cells(table.column(name).slice(start, rows))
+        table.num_rows,
+        lambda name, start, rows: arrow_cells(table.column(name).slice(start, rows)),
+        lambda: arrow_types(table.schema),
     )
 
 
-def as_table(data: "pa.RecordBatch | pa.Table") -> "pa.Table":
-    """Return a PyArrow batch as a table, and a table as it is."""
+def arrow_types(schema: "pa.Schema") -> Types:
+    """Return names and types of the columns of a PyArrow table."""
+    return [(each.name, arrow_held(each.type)) for each in schema]
+
+
+def _as_table(data: "pa.RecordBatch | pa.Table") -> "pa.Table":
     import pyarrow as pa  # noqa: PLC0415 - the user's own
 
     return pa.Table.from_batches([data]) if isinstance(data, pa.RecordBatch) else data
@@ -82,24 +102,37 @@ def as_table(data: "pa.RecordBatch | pa.Table") -> "pa.Table":
 
 def batch_chunks(batch: "pa.RecordBatch", columns: Sequence[str], rows: int) -> Iterator[dict[str, RawColumn]]:
     """Yield the cells of a PyArrow batch, at most `rows` rows at a time."""
-    return arrow_reader(as_table(batch)).chunks(columns, rows)
+    return arrow_reader(batch).chunks(columns, rows)
 
 
 def pandas_reader(frame: "pd.DataFrame") -> FrameReader:
     """Return a reader of a pandas frame."""
     # Shares all cells. From pandas 3 on it stays as it is where the user's own is changed in place.
     own = frame.copy(deep=False)
-    return FrameReader("pandas", len(own), lambda name, start, rows: pandas_cells(own[name].iloc[start : start + rows]))
+    return FrameReader(
+        len(own),
+        lambda name, start, rows: pandas_cells(own[name].iloc[start : start + rows]),
+        lambda: [(name, pandas_held(dtype)) for name, dtype in zip(own.columns, own.dtypes, strict=True)],
+    )
 
 
 class LazyReader:
     """Read a Polars query batch by batch; every pass runs it anew."""
 
-    def __init__(self, query: pl.LazyFrame, what: str) -> None:
+    def __init__(self, query: pl.LazyFrame, what: str = "the lazy frame cannot be run") -> None:
         self._query = query
         self._what = what
-        self.kind: Literal["polars"] = "polars"
         self.known_rows: int | None = None
+
+    @property
+    def schema(self) -> pl.Schema:
+        """Names and types as Polars has them."""
+        return guarded(self._what, self._query.collect_schema)
+
+    @property
+    def types(self) -> Types:
+        """The columns."""
+        return _polars_types(self.schema)
 
     def chunks(self, columns: Sequence[str], rows: int) -> Iterator[dict[str, RawColumn]]:
         """Yield the columns' cells in the order of the query, at most `rows` rows at a time."""

@@ -1,6 +1,5 @@
 """Read tables of conditions: public rows, which are checked, and whose cells may be shown in a refusal."""
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -8,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
-from lapwing.errors import DataError, ParameterError
+from lapwing.errors import ParameterError
 from lapwing.rows.cells import (
     DAY_MICROSECONDS,
     RawColumn,
@@ -20,10 +19,8 @@ from lapwing.rows.cells import (
     read_times,
 )
 from lapwing.rows.codec import encode
-from lapwing.rows.files import find_files, open_file
-from lapwing.rows.guard import guarded
+from lapwing.rows.entry import source_of
 from lapwing.rows.out.decode import decoded_column
-from lapwing.rows.readers import open_table
 from lapwing.schema.fields import Field
 from lapwing.schema.rules.rules import Determines
 from lapwing.schema.scalars import category_key, quote
@@ -56,7 +53,8 @@ def given_rows(data: Any, schema: Schema, numbers: Sequence[int] | None = None) 
     >>> given_rows(pl.DataFrame({"sex": ["m", None]}), schema).codes["sex"].tolist()
     [1, 2]
     """
-    schema, names = schema.as_written_out, _names(data)
+    schema, source = schema.as_written_out, source_of(data)
+    names = source.names(Schema(fields=schema.columns))
     known = {field.name: field for field in schema.columns}
     unknown = [name for name in names if name not in known]
     if unknown or not names:
@@ -64,7 +62,7 @@ def given_rows(data: Any, schema: Schema, numbers: Sequence[int] | None = None) 
         what = "an identifier, which is not modelled" if is_identifier else "no modelled column"
         found = f"{quote(unknown[0])}, {what}" if unknown else "no column at all"
         raise ParameterError(f"the table of conditions names {found}; give modelled columns only", code="LW320")
-    reader = open_table(data, Schema(fields=tuple(known[name] for name in names)))
+    reader = source.open(Schema(fields=tuple(known[name] for name in names)))
     parts = list(reader.chunks(names, _ROWS))
     called = np.arange(1, 1 + sum(len(part[names[0]]) for part in parts)) if numbers is None else np.array(numbers)
     determined = {rule.column for rule in schema.rules if isinstance(rule, Determines)}
@@ -106,21 +104,6 @@ def listed_rows(rows: Sequence[Mapping[str, object]], schema: Schema) -> list[tu
         given = given_rows(pl.DataFrame(cells), schema, called) if names else None
         found.append((np.array(numbers), given))
     return found
-
-
-def _names(data: Any) -> list[str]:  # noqa: ANN401 - see `given_rows`
-    """Return the column names of a table."""
-    if isinstance(data, str | os.PathLike):
-        return open_file(find_files(data)[0]).names
-    if isinstance(data, pl.LazyFrame):
-        return guarded("the lazy frame cannot be run", data.collect_schema).names()
-    if hasattr(data, "schema") and hasattr(data.schema, "names") and not callable(data.schema.names):
-        return list(map(str, data.schema.names))
-    if hasattr(data, "columns"):
-        return list(map(str, data.columns))
-    raise DataError(
-        f"where is of type {type(data).__name__}: neither a mapping, nor a list of them, nor a table", code="LW320"
-    )
 
 
 def _given(field: Field, cells: RawColumn, called: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

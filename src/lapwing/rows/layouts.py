@@ -15,9 +15,9 @@ import numpy as np
 import polars as pl
 
 from lapwing.errors import ParameterError
+from lapwing.rows.entry import Source, source_of
 from lapwing.rows.guard import guarded
 from lapwing.rows.kinds import Kind, Layout, Like
-from lapwing.rows.readers import at_hand, is_a, open_table
 from lapwing.schema.scalars import quote, told
 from lapwing.schema.schemas import Schema
 
@@ -28,12 +28,12 @@ _NUMPY_WHOLE: Final = re.compile(r"\bu?int[0-9]+$")
 _LIBRARIES: Final = ("pandas", "polars", "pyarrow")
 
 
-def layout_of(data: Any, kind: Kind, schema: Schema) -> Layout:  # noqa: ANN401 - a table of any library
+def layout_of(source: Source, schema: Schema) -> Layout:
     """Return the layout of a private table's modelled columns, without what readers guess: one cell can change that."""
-    found = dict(_dtypes(data))
-    if kind == "pandas":  # a cell that is missing makes floats of NumPy's whole numbers, so that their width would tell
+    found = dict(_dtypes(source))
+    if source.kind == "pandas":  # whole numbers of NumPy are floats where one is missing, so their width would tell
         found = {name: _NUMPY_WHOLE.sub("object", dtype) for name, dtype in found.items()}
-    return Layout(kind, {name: _unguessed(found[name]) for name in schema.names if name in found})
+    return Layout(source.kind, {name: _unguessed(found[name]) for name in schema.names if name in found})
 
 
 def _unguessed(dtype: str) -> str:
@@ -60,13 +60,13 @@ def layout_like(like: Like, schema: Schema) -> Layout:
             "want",
             code="LW303",
         )
-    like = at_hand(like)
-    names = [name for name, _ in _dtypes(like)]
+    source = source_of(like)
+    names = [name for name, _ in _dtypes(source)]
     if names:
         _check_columns(names, schema)
     fields = set(schema.names)
-    kind = open_table(like, schema).kind
-    return Layout(kind, {name: dtype for name, dtype in _dtypes(like) if name in fields})
+    source.open(schema)
+    return Layout(source.kind, {name: dtype for name, dtype in _dtypes(source) if name in fields})
 
 
 def _check_columns(names: list[str], schema: Schema) -> None:
@@ -81,17 +81,19 @@ def _check_columns(names: list[str], schema: Schema) -> None:
         )
 
 
-def _dtypes(data: Any) -> Iterable[tuple[str, str]]:  # noqa: ANN401 - a table of any library
+def _dtypes(source: Source) -> Iterable[tuple[str, str]]:
     """Yield the columns of a frame and their types; of what is no frame with types of its own, none."""
-    if type(data).__module__.startswith("narwhals."):
-        data = guarded("the table cannot be unwrapped", data.to_native)
-    if isinstance(data, pl.DataFrame | pl.LazyFrame):
-        types = guarded("the lazy frame cannot be run", data.collect_schema)
-        return [(name, _polars_name(dtype)) for name, dtype in types.items()]
-    if is_a(data, "pandas", {"DataFrame"}):
-        return [(name, _pandas_name(dtype)) for name, dtype in zip(data.columns, data.dtypes, strict=True)]
-    if is_a(data, "pyarrow", {"RecordBatch", "Table", "Dataset"}):
-        return [(each.name, _arrow_name(each.type)) for each in data.schema]
+    if source.form not in ("frame", "stream"):
+        return []
+    table = source.table
+    match source.kind:
+        case "polars":
+            types = guarded("the lazy frame cannot be run", table.collect_schema)
+            return [(name, _polars_name(dtype)) for name, dtype in types.items()]
+        case "pandas":
+            return [(name, _pandas_name(dtype)) for name, dtype in zip(table.columns, table.dtypes, strict=True)]
+        case "pyarrow":
+            return [(each.name, _arrow_name(each.type)) for each in table.schema]
     return []
 
 

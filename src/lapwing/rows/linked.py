@@ -14,10 +14,10 @@ import polars as pl
 from lapwing.errors import DataError, ParameterError
 from lapwing.rows.codec import encoder, without_misfits
 from lapwing.rows.counting import CodedSource, Codes, KeyedColumn, Table, count_keys, count_tables, height
+from lapwing.rows.entry import source_of
 from lapwing.rows.frames import on_column
 from lapwing.rows.kinds import Layout
 from lapwing.rows.layouts import layout_of
-from lapwing.rows.readers import open_table
 from lapwing.rows.source import MAX_CHUNK_ROWS
 from lapwing.rows.units import UnitNumbers, kept_rows, mixed, places, row_hashes
 from lapwing.schema.fields import Field
@@ -71,7 +71,8 @@ class CodedRows:
     def of(cls, data: object, schema: Schema, fields: Sequence[Field], keys: Mapping[str, UnitNumbers]) -> "CodedRows":
         """Read some columns of a table once, and have the keys of every row numbered, which go into its hash."""
         names = tuple(field.name for field in fields)
-        reader = open_table(data, schema, (*names, *keys), is_paid=True)
+        source = source_of(data)
+        reader = source.open(schema, (*names, *keys), is_paid=True)
         encoders = {field.name: encoder(field, apart=True) for field in fields}
         parts: list[Codes] = [{field.name: np.empty(0, dtype=field.domain.dtype) for field in fields}]
         hashes = [np.empty(0, dtype=np.uint64)]
@@ -84,7 +85,7 @@ class CodedRows:
                 said = mixed(said, numbers.hashes(-1))
             hashes.append(said)
         codes = {name: np.concatenate([part[name] for part in parts]) for name in names}
-        return cls(codes, np.concatenate(hashes), layout_of(data, reader.kind, schema))
+        return cls(codes, np.concatenate(hashes), layout_of(source, schema))
 
     @property
     def rows(self) -> int:

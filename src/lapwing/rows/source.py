@@ -19,8 +19,9 @@ from lapwing.rows.cache import PACKED, CodeCache, Storage
 from lapwing.rows.cells import RawColumn
 from lapwing.rows.codec import Encoder, encoder, open_texts, without_misfits
 from lapwing.rows.counting import CodedSource, Codes, EngineSource, KeyedColumn, Table, count_keys, count_tables, height
+from lapwing.rows.entry import RowReader, source_of
 from lapwing.rows.frames import LazyReader, on_column
-from lapwing.rows.readers import RelationReader, RowReader, open_table
+from lapwing.rows.relations import RelationReader
 from lapwing.rows.threads import in_order
 from lapwing.rows.units import (
     Kept,
@@ -61,7 +62,7 @@ def code_table(
     them all in a file of the folder `scratch`, if it is given; otherwise, and where `chunk_rows` are given, every pass
     reads the table again, which changes no code and no count. With a privacy unit 25 bytes per row are held while the
     rows to keep are chosen, and 1 byte after. Spark keeps codes until the source is closed, which `coded_table` does.
-    `is_paid` is as for `open_table`.
+    `is_paid` is as for `Source.open`.
 
     >>> import polars as pl
     >>> from lapwing.schema.groupings.grouping import identity
@@ -70,8 +71,9 @@ def code_table(
     >>> source.count([(("flag", identity(schema.field("flag").domain)),), ()])
     [array([0, 2, 1]), array([3])]
     """
-    reader = open_table(data, schema, is_paid=is_paid)
-    if reader.kind == "spark":
+    source = source_of(data)
+    reader = source.open(schema, is_paid=is_paid)
+    if source.kind == "spark":
         found: EngineSource = extra("Spark source").SparkSource(reader, schema, chunk_rows)
         return found
     rows = _Rows(reader, schema, chunk_rows)

@@ -9,12 +9,12 @@ import threading
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from lapwing.errors import DataError
 from lapwing.extras.spark.distributed import STOPPED, check_installed, fault_of, fault_text, installed
 from lapwing.rows.cells import UNREADABLE, RawColumn
-from lapwing.rows.frames import arrow_reader
+from lapwing.rows.frames import Types, arrow_reader
 from lapwing.rows.guard import guarded
 from lapwing.rows.kinds import Held
 
@@ -61,9 +61,10 @@ _FAULT: Final = "fault"
 class SparkReader:
     """Read a Spark frame; every pass runs it anew, and its order is the one that Spark gives."""
 
-    def __init__(self, frame: "DataFrame") -> None:
-        self._frame = frame
-        self.kind: Literal["spark"] = "spark"
+    def __init__(self, frame: Any) -> None:  # noqa: ANN401 - a frame of PySpark, also as pandas on Spark has it
+        if type(frame).__module__.startswith("pyspark.pandas."):
+            frame = guarded("the Spark frame cannot be used", frame.to_spark)
+        self._frame: DataFrame = frame
         self.known_rows: int | None = None
         self._types = guarded(_UNUSABLE, lambda: [(field.name, field.dataType) for field in frame.schema.fields])
         self.jobs = SparkJobs(guarded(_UNUSABLE, lambda: frame.sparkSession))
@@ -71,20 +72,16 @@ class SparkReader:
             raise DataError("the Spark frame is a stream, which has no last row; give a frame of a batch", code="LW702")
 
     @property
-    def names(self) -> list[str]:
-        """The names of all columns."""
-        return [name for name, _ in self._types]
-
-    @property
-    def held(self) -> dict[str, Held]:
-        """What the type of each column says of its cells."""
+    def types(self) -> Types:
+        """The columns."""
         # A type of the user's own is stored as another one.
         stored = ((name, kind.sqlType() if hasattr(kind, "sqlType") else kind) for name, kind in self._types)
-        return {name: _HELD.get(type(kind).__name__, "any") for name, kind in stored}
+        return [(name, _HELD.get(type(kind).__name__, "any")) for name, kind in stored]
 
     def selected(self, columns: Sequence[str]) -> "DataFrame":
         """Return the frame with some columns alone, by place: Spark takes names that differ in case for one."""
-        places = [self.names.index(name) for name in columns]
+        names = [name for name, _ in self._types]
+        places = [names.index(name) for name in columns]
         numbered = [f"c{place}" for place in range(len(self._types))]
         wanted = [_expression(f"c{place}", self._types[place][1]) for place in places]
         return guarded(_UNUSABLE, lambda: self._frame.toDF(*numbered).selectExpr(*wanted))

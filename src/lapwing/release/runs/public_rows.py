@@ -28,6 +28,7 @@ from lapwing.model.linked_files import ONE_OF_SEVERAL
 from lapwing.model.rows import row_chunks
 from lapwing.release.runs.account_terms import summed
 from lapwing.release.runs.generators import generator
+from lapwing.rows.entry import source_of
 from lapwing.rows.guard import guarded
 from lapwing.rows.source import coded_table
 from lapwing.schema.named_files import digest_of, refuse_private
@@ -215,11 +216,13 @@ def _all_codes(rows: object, schema: Schema, *, apart: bool = False) -> dict[str
 def _coded(rows: object, schema: Schema, name: str, warned: Callable[[LapwingWarning], None]) -> dict[str, np.ndarray]:
     """Return the codes of a prior's rows in the columns that it has and that mostly fit."""
     whole = replace(schema, privacy_unit=None)
-    found = [each.name for each in schema.columns if _has(rows, whole, each.name)]
+    source = source_of(rows)
+    names = set(source.names(whole))
+    found = [each.name for each in schema.columns if each.name in names]
     if not found:
         raise ParameterError(f"{name} has none of the schema's columns by name; rename them", code="LW353")
     narrow = whole.select(found)
-    codes = _all_codes(rows, narrow, apart=True)
+    codes = _all_codes(source, narrow, apart=True)
     if not codes or not codes[found[0]].size:
         raise ParameterError(f"{name} has no row; give rows of the schema's columns", code="LW353")
     lacking = [each.name for each in schema.columns if each.name not in found]
@@ -247,19 +250,6 @@ def _kept(codes: dict[str, np.ndarray], schema: Schema, name: str) -> Iterator[s
     fits = ~np.any([misfits[column] for column in codes], axis=0) if codes else np.zeros(0, dtype=bool)
     for column in codes:
         codes[column] = codes[column][fits]
-
-
-def _has(rows: object, schema: Schema, column: str) -> bool:
-    """Return whether a public table has a column."""
-    from lapwing.rows.readers import open_table  # noqa: PLC0415 - it imports polars
-
-    try:
-        open_table(rows, schema.select([column]))
-    except DataError as error:
-        if error.code != "LW104":
-            raise
-        return False
-    return True
 
 
 # -- Points of a reduced space.

@@ -3,7 +3,6 @@
 Internal: whether a table is refused depends on its cells, exactly. Nothing of it leaves the owner's machine.
 """
 
-import os
 from collections.abc import Sequence
 from functools import partial
 
@@ -12,8 +11,8 @@ from lapwing.extras.connect.tables.workbooks import ExcelFile
 from lapwing.extras.evaluate.internal.layout import guess_encoding, questions_of_rows
 from lapwing.extras.evaluate.internal.schemas import FieldFit, check_table
 from lapwing.extras.evaluate.internal.tallies import CHUNK_ROWS, counted
-from lapwing.rows.elsewhere import addresses
-from lapwing.rows.files import find_files, open_file
+from lapwing.rows.entry import source_of
+from lapwing.rows.files import open_file
 from lapwing.rows.formats import BEYOND, CsvFile
 from lapwing.rows.guard import private_boundary
 from lapwing.schema.scalars import quote
@@ -82,9 +81,7 @@ def _questions(data: object, schema: Schema) -> tuple[str, ...]:
 
 def _laid_out(data: object, schema: Schema) -> "list[CsvFile | ExcelFile]":
     """Return the files of a table, if they are text or workbooks."""
-    if not isinstance(data, str | os.PathLike) or addresses([data]):
-        return []
     names = schema.dialect.names or schema.names
-    files = [open_file(path, schema.dialect, names) for path in find_files(data)]
+    files = [open_file(path, schema.dialect, names) for path in source_of(data).files]
     known = [file for file in files if isinstance(file, CsvFile | ExcelFile)]
     return known if known == files else []

@@ -17,9 +17,9 @@ from lapwing.extras.evaluate.metrics.panels import (
 )
 from lapwing.release.marked import Internal
 from lapwing.rows.codec import encoder
+from lapwing.rows.entry import source_of
 from lapwing.rows.frames import on_column
 from lapwing.rows.guard import private_boundary
-from lapwing.rows.readers import open_table
 from lapwing.rows.source import MAX_CHUNK_ROWS
 from lapwing.rows.units import UnitNumbers
 from lapwing.schema.fields import PrivacyUnit
@@ -67,7 +67,7 @@ def panel_errors(real: Panel, synthetic: Panel, schema: Schema, *, rng: np.rando
 def _codes_and_units(table: object, schema: Schema, unit: str) -> tuple[dict[str, np.ndarray], np.ndarray]:
     """Read a table once: the codes of its modelled columns, and the number of each row's unit."""
     units = UnitNumbers(schema.field(unit))
-    reader = open_table(table, replace(schema, privacy_unit=PrivacyUnit(unit, 1)))
+    reader = source_of(table).open(replace(schema, privacy_unit=PrivacyUnit(unit, 1)))
     encoders = {field.name: encoder(field) for field in schema.columns}
     parts = [{field.name: np.empty(0, dtype=field.domain.dtype) for field in schema.columns}]
     for cells in reader.chunks(tuple(dict.fromkeys((*encoders, unit))), MAX_CHUNK_ROWS):

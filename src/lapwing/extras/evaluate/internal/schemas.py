@@ -3,9 +3,8 @@
 Files but Parquet and Arrow have no types of columns, so each gets the narrowest one that all its cells can be read as.
 """
 
-import os
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -30,11 +29,9 @@ from lapwing.rows.cells import (
     read_times,
 )
 from lapwing.rows.codec import encoder
-from lapwing.rows.elsewhere import Query, addresses, empty_answer, query_rows, stored_rows
-from lapwing.rows.files import TypedFile, find_files, is_typed, open_file
+from lapwing.rows.entry import source_of
 from lapwing.rows.guard import guarded, private_boundary
 from lapwing.rows.linked import code_linked
-from lapwing.rows.readers import at_hand, open_table
 from lapwing.rows.source import all_codes, coded_table
 from lapwing.rows.spelling import spelled
 from lapwing.rows.units import UnitNumbers
@@ -45,6 +42,7 @@ from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import Schema
 from lapwing.schema.values import any_value
 
+_UNREAD = "the columns of the table cannot be read"
 _TEXT = (nw.String, nw.Categorical, nw.Enum, nw.Object)
 
 
@@ -56,45 +54,16 @@ def draft_schema(data: object) -> Internal[Schema]:
 
 def drafted_schema(data: object) -> tuple[Schema, dict[str, Tally] | None]:
     """Return a draft, and how often each cell occurs if the types were guessed from cells; None where they are told."""
-    what = "data is not a table whose columns can be read"
-    if isinstance(data, Query):
-        rows = query_rows(data)
-        if isinstance(rows, pl.DataFrame):  # SQLite's columns have no types either
-            found = counted(lambda names: [{name: Texts(rows[name]) for name in names}], rows.columns)
-            return guessed(found), found
-        types = guarded(what, lambda: _types_of_frame(empty_answer(data)))
-    elif isinstance(data, str | os.PathLike | list | tuple):
-        paths = data if isinstance(data, list | tuple) else [data]
-        if remote := addresses(paths):
-            query, what = stored_rows(remote)
-            return _typed(guarded(what, lambda: _types_of_frame(query))), None
-        files = find_files(data)
-        file = open_file(files[0])
-        if not isinstance(file, TypedFile):
-            return drafted_files(files)
-        types = _types_of_frame(pl.DataFrame(schema=file.schema))
-    else:
-        types = guarded(what, lambda: _types_of_frame(at_hand(data)))
-    return _typed(types), None
-
-
-def has_types(data: str | os.PathLike[str] | Query) -> bool:
-    """Tell whether a table says itself of which types its columns are, so that drafting its schema looks at no cell."""
-    if isinstance(data, Query):
-        return not data.url.lower().startswith("sqlite:")
-    return bool(addresses([data])) or is_typed(find_files(data)[0])
-
-
-def _typed(types: Sequence[tuple[str, FieldType]]) -> Schema:
-    return draft_of(tuple(Field(name=name, type=kind, provenance="drafted") for name, kind in types))
-
-
-def _types_of_frame(frame: Any) -> list[tuple[str, FieldType]]:  # noqa: ANN401 - any frame that narwhals knows
-    """Return names and types of the columns of a data frame."""
-    # What PyArrow calls a schema is all that is needed of its tables, batches and datasets.
-    empty_table = getattr(getattr(frame, "schema", None), "empty_table", None)
-    known = nw.from_native(frame if empty_table is None else empty_table())
-    return [(name, _field_type(name, dtype)) for name, dtype in known.collect_schema().items()]
+    source = source_of(data)
+    if source.is_typed:
+        types = guarded(_UNREAD, lambda: nw.from_native(source.typed).collect_schema())
+        kinds = ((name, _field_type(name, dtype)) for name, dtype in types.items())
+        return draft_of(tuple(Field(name=name, type=kind, provenance="drafted") for name, kind in kinds)), None
+    if source.files:
+        return drafted_files(source)
+    rows = source.table  # SQLite's columns have no types either
+    found = counted(lambda names: [{name: Texts(rows[name]) for name in names}], rows.columns)
+    return guessed(found), found
 
 
 def _field_type(name: str, dtype: nw.dtypes.DType) -> FieldType:
@@ -117,12 +86,15 @@ def _field_type(name: str, dtype: nw.dtypes.DType) -> FieldType:
 
 def draft_of_types(frame: object) -> Schema:
     """Return a draft of a frame's names and types, of which no cell is looked at."""
-    what = "the frame's columns cannot be read"
-    empty = guarded(what, lambda: _without_rows(frame))
+    source = source_of(frame)
+    if source.form not in ("frame", "stream"):
+        raise DataError("from_frame_types takes a frame; for files and queries there is Schema.draft", code="LW108")
+    # Without rows: narwhals would look at objects to tell what they are.
+    empty = guarded(_UNREAD, lambda: nw.from_native(source.typed).head(0))
     # Of other libraries an ordered list is one of texts that occur, and not a declared one.
     is_declared = empty.implementation.is_polars()
     fields = []
-    for name, dtype in guarded(what, empty.collect_schema).items():
+    for name, dtype in guarded(_UNREAD, empty.collect_schema).items():
         listed = tuple(dtype.categories) if is_declared and isinstance(dtype, nw.Enum) else None
         missing = () if listed is not None and "" in listed else ("",)
         settings: Any = {"categories": listed, "missing_values": missing}
@@ -132,12 +104,6 @@ def draft_of_types(frame: object) -> Schema:
     if not fields:
         raise DataError("the table has no column; give a table with at least one", code="LW110")
     return Schema(fields=tuple(fields), is_draft=any(map(open_keys, fields)))
-
-
-def _without_rows(frame: Any) -> Any:  # noqa: ANN401 - any frame that narwhals knows
-    """Return a frame without its rows, as narwhals has it, which would look at objects to tell what they are."""
-    empty_table = getattr(getattr(frame, "schema", None), "empty_table", None)
-    return nw.from_native(at_hand(frame) if empty_table is None else empty_table()).head(0)
 
 
 _COUNTS = ("cells", "missing", "clamped", "special", "misfit", "folded", "unlisted")
@@ -178,7 +144,7 @@ def check_table(data: object, schema: Schema) -> Internal[tuple[FieldFit, ...]]:
     encoders = [[encoder(each) for each in _stages(field)] for field in fields]
     guesses = [ColumnGuess() for _ in fields]
     counts = np.zeros((len(names), len(_COUNTS)), dtype=np.int64)
-    for chunk in open_table(data, schema).chunks(names, CHUNK_ROWS):
+    for chunk in source_of(data).open(schema).chunks(names, CHUNK_ROWS):
         for row, (field, stages) in enumerate(zip(fields, encoders, strict=True)):
             cells = chunk[field.name]
             codes = [encode(cells) for encode in stages]
@@ -309,7 +275,7 @@ def check_units(data: object, schema: Schema) -> Internal[UnitFit]:
             "the schema has no privacyUnit, so every row is a unit; name one to count its rows", code="LW217"
         )
     numbers = UnitNumbers(schema.field(unit.field))
-    for chunk in open_table(data, schema).chunks([unit.field], CHUNK_ROWS):
+    for chunk in source_of(data).open(schema).chunks([unit.field], CHUNK_ROWS):
         numbers.add(chunk[unit.field])
     sizes = np.bincount(numbers.numbers())
     largest = int(sizes.max(initial=0))

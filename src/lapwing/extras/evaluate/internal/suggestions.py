@@ -19,8 +19,8 @@ from lapwing.extras.evaluate.internal.tallies import CHUNK_ROWS, Tally, counted,
 from lapwing.extras.evaluate.internal.written import are_numbers, have_codes, markers_among, other_type, rival
 from lapwing.release.marked import Internal
 from lapwing.rows.cells import DAY_MICROSECONDS, Texts
+from lapwing.rows.entry import source_of
 from lapwing.rows.guard import private_boundary
-from lapwing.rows.readers import open_table
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import Schema
 
@@ -93,7 +93,7 @@ def frequent_texts(data: object, drafted: Schema, name: str, most: int) -> Inter
 
 
 def _counted(data: object, drafted: Schema, names: Sequence[str]) -> dict[str, Tally]:
-    reader = open_table(data, drafted)
+    reader = source_of(data).open(drafted)
     return counted(lambda columns: reader.chunks(columns, CHUNK_ROWS), names)
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from lapwing.errors import DataError
 from lapwing.extras.connect.tables.workbooks import ExcelFile
@@ -10,21 +9,21 @@ from lapwing.extras.evaluate.internal.layout import guess_layout, questions_of_r
 from lapwing.extras.evaluate.internal.tallies import CHUNK_ROWS, Tally, counted
 from lapwing.extras.evaluate.internal.written import ColumnGuess, rival
 from lapwing.rows.cells import RawColumn
+from lapwing.rows.entry import Source
 from lapwing.rows.files import open_file
 from lapwing.rows.formats import BEYOND, CsvFile
-from lapwing.rows.readers import open_table
 from lapwing.schema.fields import Field
 from lapwing.schema.reading import PLAIN, PLAIN_FILE, Dialect
 from lapwing.schema.schemas import Schema
 
 
-def drafted_files(paths: Sequence[Path]) -> tuple[Schema, dict[str, Tally]]:
+def drafted_files(source: Source) -> tuple[Schema, dict[str, Tally]]:
     """Return the draft of files whose columns have no types, with how they and their cells seem to be written."""
-    layout = guess_layout(paths)
-    files = [open_file(path, layout.dialect) for path in paths]
+    layout = guess_layout(source.files)
+    files = [open_file(path, layout.dialect) for path in source.files]
     names = [name for name in files[0].names if name]
     plain = draft_of(tuple(Field(name=name, type="string") for name in dict.fromkeys(names)), layout.dialect)
-    open_table(list(paths), plain, names)  # refuses a file without some of the columns, or with two of a name
+    source.open(plain, names)  # refuses a file without some of the columns, or with two of a name
 
     def read(columns: Sequence[str]) -> Iterator[Mapping[str, RawColumn]]:
         for file in files:

@@ -13,7 +13,6 @@ from starlette.routing import Route
 from lapwing.api.schemas import draft
 from lapwing.errors import DataError, LapwingError, ParameterError, SchemaError
 from lapwing.extras.connect.metadata.reading import read_foreign
-from lapwing.extras.evaluate.internal.schemas import has_types
 from lapwing.extras.studio.jobs import Job
 from lapwing.extras.studio.pages import form_of, go, job_of, page, studio_of
 from lapwing.extras.studio.rooms.described import (
@@ -33,6 +32,7 @@ from lapwing.extras.studio.rooms.described import (
 from lapwing.extras.studio.rooms.fields import key_of, name_of
 from lapwing.extras.studio.rooms.table import files_of
 from lapwing.rows.elsewhere import Query
+from lapwing.rows.entry import source_of
 from lapwing.rows.files import PROGRAMS
 from lapwing.schema.fields import Field
 from lapwing.schema.rules.rules import rule_to_dict
@@ -95,7 +95,7 @@ def _page(request: Request, job: Job, schema: Schema, *, said: str = "", **typed
 def _is_typed(job: Job) -> bool:
     """Tell whether the types of the columns are those of the table; not where it is not there."""
     try:
-        return has_types(job.data)
+        return source_of(job.data).is_typed
     except LapwingError:
         return False
 
@@ -143,7 +143,7 @@ def _start(request: Request, job: Job, *, said: str = "") -> Response:
         room="schema",
         job=job,
         files=_descriptions(request, job),
-        is_typed=has_types(job.data),
+        is_typed=source_of(job.data).is_typed,
         is_query=isinstance(job.data, Query),
         work=work,
     )

@@ -1,0 +1,313 @@
+"""The entry of data: what a table is that a caller gives is decided here, once; who is handed its source asks no more.
+
+What can go wrong depends on names, types and files, never on a cell.
+"""
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any, Final, Literal, Protocol
+
+import polars as pl
+
+from lapwing.errors import DataError, ParameterError
+from lapwing.on_demand import extra
+from lapwing.rows.cells import RawColumn
+from lapwing.rows.codec import read_columns
+from lapwing.rows.elsewhere import Query, addresses, empty_answer, query_rows, stored_reader
+from lapwing.rows.files import (
+    DatasetReader,
+    FilesReader,
+    FileStamps,
+    TableFile,
+    TypedFile,
+    files_of_dataset,
+    find_files,
+    header_fault,
+    is_typed,
+    open_file,
+)
+from lapwing.rows.frames import FrameReader, LazyReader, Types, arrow_reader, pandas_reader, polars_reader
+from lapwing.rows.guard import guarded
+from lapwing.rows.kinds import Held, Kind, can_fit
+from lapwing.rows.out.databases import not_installed
+from lapwing.rows.relations import RelationReader, has_arrow
+from lapwing.schema.fields import Field
+from lapwing.schema.scalars import names_in_short, quote
+from lapwing.schema.schemas import Schema
+
+
+class EngineReader(Protocol):
+    """A table whose rows an engine keeps, codes and counts."""
+
+    known_rows: int | None
+
+    @property
+    def types(self) -> Types:
+        """The columns."""
+
+    def chunks(self, columns: Sequence[str], rows: int) -> Iterator[dict[str, RawColumn]]:
+        """Yield the columns' cells, at most `rows` rows at a time."""
+
+
+_Frame = FrameReader | LazyReader | RelationReader | DatasetReader | EngineReader
+RowReader = _Frame | FilesReader
+"""A table that can be read, again and again, in one stable order: at least one and at most so many rows at a time.
+
+`known_rows`, where they can be had without reading it, are private.
+"""
+
+_LIBRARIES: Final[Mapping[tuple[str, str], tuple[Kind, Callable[[Any], _Frame]]]] = {
+    ("polars", "DataFrame"): ("polars", polars_reader),
+    ("polars", "LazyFrame"): ("polars", LazyReader),
+    ("pandas", "DataFrame"): ("pandas", pandas_reader),
+    ("pyarrow", "RecordBatch"): ("pyarrow", arrow_reader),
+    ("pyarrow", "Table"): ("pyarrow", arrow_reader),
+    ("pyarrow", "Dataset"): ("pyarrow", DatasetReader),
+    ("duckdb", "DuckDBPyRelation"): ("duckdb", RelationReader),
+    ("_duckdb", "DuckDBPyRelation"): ("duckdb", RelationReader),
+    ("pyspark", "DataFrame"): ("spark", lambda frame: extra("Spark").SparkReader(frame)),
+}
+"""What a table is, and how it is read, by its package and the name of its class: no package is imported to ask."""
+_OWN: Final = {package for package, _ in _LIBRARIES} | {"narwhals"}
+"""Packages whose streams of Arrow are no tables, or are read otherwise."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Source:
+    """A table as a caller gave it, of which is decided what it is, and nothing read. Private where the table is.
+
+    form: how it is reached; kind: what synthetic rows come back as; given: the caller's own; paths: of the files,
+    folders and patterns, or addresses in a store, that it is read from, as they are spelled, where that is known; read:
+    makes the reader of a frame or stream.
+    """
+
+    form: Literal["files", "store", "query", "frame", "stream"]
+    kind: Kind
+    given: Any
+    paths: tuple[str | os.PathLike[str], ...] = ()
+    read: Callable[[Any], _Frame] | None = None
+
+    @cached_property
+    def files(self) -> tuple[Path, ...]:
+        """The files of this machine that it is read from, if it is files."""
+        return tuple(file for path in self.paths for file in find_files(path)) if self.form == "files" else ()
+
+    @cached_property
+    def table(self) -> Any:  # noqa: ANN401 - of any library
+        """What is no files, in its library; a stream is read, and a database asked, once."""
+        if self.form == "query":
+            return query_rows(self.given)
+        if self.form == "stream":
+            import pyarrow as pa  # noqa: PLC0415 - the user's own
+
+            return guarded("the stream of Arrow cannot be read", lambda: pa.table(self.given))
+        return self.given
+
+    @property
+    def is_typed(self) -> bool:
+        """Whether it says itself of which types its columns are, so that no cell has to be looked at."""
+        if self.form == "query":
+            return not self.given.url.lower().startswith("sqlite:")
+        return self.form != "files" or is_typed(self.files[0])
+
+    @property
+    def typed(self) -> Any:  # noqa: ANN401 - of any library
+        """A frame whose columns have the types of this one's, which has them; of its rows none need be read."""
+        if self.form == "query":
+            return empty_answer(self.given)
+        if self.form == "files":
+            file = open_file(self.files[0])
+            assert isinstance(file, TypedFile)
+            return pl.DataFrame(schema=file.schema)
+        if self.form == "store":
+            return pl.DataFrame(schema=stored_reader(self._addresses).schema)
+        # What PyArrow calls a schema is all that is needed of its tables, batches and datasets.
+        return self.table.schema.empty_table() if self.kind == "pyarrow" else self.table
+
+    def names(self, schema: Schema) -> list[str]:
+        """Return the names of the columns, of several files those of the first."""
+        if self.form == "files":
+            return _open_file(self.files[0], schema).names
+        return [str(name) for name, _ in self._reader.types]
+
+    def open(self, schema: Schema, columns: Sequence[str] | None = None, *, is_paid: bool = False) -> RowReader:
+        """Return a reader of a table that has every column that the schema models; no other column is ever read.
+
+        columns: those that are read, by default those that the schema models and its privacy unit; is_paid: whether the
+        rows will be paid for, so that columns of which no cell can fit, by their types, are refused.
+
+        >>> schema = Schema.from_dict({"fields": [{"name": "sex", "type": "string", "categories": ["f", "m"]}]})
+        >>> source_of(pl.DataFrame({"age": [3]})).open(schema)
+        Traceback (most recent call last):
+        lapwing.errors.DataError: the table has no column "sex"; rename its columns, or rename or drop the field
+        `lapwing explain LW104` says why, and what to do
+        """
+        wanted = list(dict.fromkeys(read_columns(schema) if columns is None else columns))
+        fields = {field.name: field if is_paid else None for field in schema.fields if field.name in wanted}
+        if self.form == "files":
+            return self._opened_files(wanted, schema, fields)
+        _check_names([name for name, _ in self._reader.types], wanted, "the table")
+        _check_types(dict(self._reader.types), fields)
+        if isinstance(self._reader, RelationReader):
+            self._reader.check_case(wanted)
+        return self._reader
+
+    @cached_property
+    def _reader(self) -> _Frame:
+        """What reads a table that is no files."""
+        if self.form == "store":
+            return stored_reader(self._addresses)
+        return source_of(self.table)._reader if self.read is None else self.read(self.table)
+
+    @property
+    def _addresses(self) -> list[str]:
+        return [os.fspath(path) for path in self.paths]
+
+    @cached_property
+    def _stamps(self) -> FileStamps:
+        return FileStamps(self.files)
+
+    def _opened_files(self, wanted: list[str], schema: Schema, fields: "_Fields") -> FilesReader:
+        stamps = self._stamps
+        files = [_open_file(path, schema) for path in self.files]
+        for file in files:
+            name = f"file {quote(str(file.path))}"
+            fault = None if set(wanted) <= set(file.names) else header_fault(file)
+            if fault is not None:
+                raise DataError(f"{name} {fault}", code="LW116")
+            _check_names(file.names, wanted, name)
+            _check_types(file.held, fields)
+        return FilesReader(files, stamps)
+
+
+def _open_file(path: Path, schema: Schema) -> TableFile:
+    names = schema.dialect.names or [field.name for field in schema.fields]
+    listed = {field.name: (*field.special, *(field.categories or ())) for field in schema.fields}
+    return open_file(path, schema.dialect, names, listed)
+
+
+def source_of(data: object) -> Source:
+    """Return the source of a table: paths, a frame, a stream of Arrow, a query; a source is one already.
+
+    >>> source_of(["people-1.csv", "people-2.csv"]).form, source_of(pl.DataFrame()).kind
+    ('files', 'polars')
+    """
+    if isinstance(data, Source):
+        return data
+    if isinstance(data, Query):
+        return Source("query", "polars", data, () if data.file is None else (data.file,))
+    parts = tuple(data) if isinstance(data, list | tuple) else (data,)
+    if parts and all(isinstance(part, str | os.PathLike) for part in parts):
+        remote = tuple(addresses(parts))
+        return Source("store", "polars", data, remote) if remote else Source("files", "path", data, parts)
+    native: Any = data
+    if type(data).__module__.startswith("narwhals."):
+        native = guarded("the table cannot be unwrapped", native.to_native)
+    library = _library(native)
+    if library is not None:
+        kind, read = library
+        return Source("frame", kind, native, tuple(files_of_dataset(native)) if read is DatasetReader else (), read)
+    packages = {kind.__module__.partition(".")[0] for kind in type(data).__mro__}
+    if isinstance(data, type) or not hasattr(data, "__arrow_c_stream__") or packages & _OWN:
+        raise DataError(_no_table(data), code="LW108")
+    if not has_arrow():
+        raise not_installed("a stream of Arrow is read by PyArrow", "connect")
+    return Source("stream", "pyarrow", data, read=arrow_reader)
+
+
+def _library(data: object) -> tuple[Kind, Callable[[Any], _Frame]] | None:
+    """Return what a table of another package is, and how it is read; None of anything else."""
+    names = ((kind.__module__.partition(".")[0], kind.__name__) for kind in type(data).__mro__)
+    return next((_LIBRARIES[name] for name in names if name in _LIBRARIES), None)
+
+
+def _no_table(data: object) -> str:
+    """Say what is wrong with data that is no table."""
+    name = type(data).__name__
+    if name == "DuckDBPyConnection":
+        return "a DuckDB connection is no table; give a relation, such as connection.sql(...) or connection.table(...)"
+    if name in ("RecordBatchReader", "Scanner") and type(data).__module__.startswith("pyarrow."):
+        return (
+            f"a PyArrow {name} can be read once, and a release reads its rows several times; "
+            "give a dataset, or the table that read_all() or to_table() returns"
+        )
+    return (
+        f"data of type {name} is not a table; give a pandas, Polars, PyArrow, DuckDB or Spark table, "
+        "a lapwing.Query, or the path of a .parquet or .csv file"
+    )
+
+
+# -- The columns that a schema asks for.
+
+
+_listed = partial(names_in_short, most=5)
+
+_Fields = Mapping[str, Field | None]
+"""The fields of the columns that are read, where their types are to be looked at."""
+
+
+def _check_names(names: Sequence[object], wanted: Sequence[str], where: str) -> None:
+    """Refuse a table without the schema's columns. Names of other columns are never shown: they may be a row."""
+    if not all(isinstance(name, str) for name in names):
+        raise DataError(f"{where} has column names that are not text; rename its columns", code="LW105")
+    present = Counter(names)
+    absent = [name for name in wanted if name not in present]
+    if absent:
+        raise DataError(
+            f"{where} has no column {_listed(absent)}; rename its columns, or rename or drop the field",
+            code="LW104",
+        )
+    twice = [name for name in wanted if present[name] > 1]
+    if twice:
+        raise DataError(
+            f"{where} has more than one column {_listed(twice)}; rename or drop all but one",
+            code="LW105",
+        )
+
+
+_UNFIT: Final[dict[Held, str]] = {
+    "several": "holds several values per cell; unnest it into plain columns",
+    "none": "is of a type that no field can hold, such as a duration; convert it to numbers or text, or drop it",
+    "moments": "holds dates or moments, and its field is of type {}; declare it as date or datetime, or convert it",
+    "numbers": "holds numbers, and its field is of type {}; declare it as integer or number, or convert it",
+}
+
+
+def _check_types(held: Mapping[str, Held], fields: _Fields) -> None:
+    """Refuse columns that hold several values per cell, and those of which no cell can fit, by their types alone."""
+    said: dict[str, list[str]] = {}
+    for name, field in fields.items():
+        kind = held.get(name, "any")
+        if kind == "several" or (field is not None and not can_fit(kind, field)):
+            said.setdefault(_UNFIT[kind].format("" if field is None else field.type), []).append(name)
+    for what, names in said.items():
+        raise DataError(f"column {_listed(names)} {what}", code="LW107")
+
+
+def with_target(rows: object, target: object) -> Any:  # noqa: ANN401 - a frame of the same library
+    """Return a frame with a series as one more column, called by the series' name; position counts, no index does.
+
+    >>> with_target(pl.DataFrame({"a": [1, 2]}), pl.Series("b", [3, 4])).columns
+    ['a', 'b']
+    """
+    import narwhals.stable.v2 as nw  # noqa: PLC0415 - asked for by one habit alone
+
+    column = nw.from_native(target, series_only=True, pass_through=True)
+    name = column.name if isinstance(column, nw.Series) else None
+    if not isinstance(column, nw.Series) or not isinstance(name, str) or not name:
+        raise ParameterError(
+            "y must be a named pandas or Polars series, called as its column in the schema; name it, or put it into X",
+            code="LW304",
+        )
+    frame = nw.from_native(rows, eager_only=True, pass_through=True)
+    if not isinstance(frame, nw.DataFrame) or frame.implementation is not column.implementation:
+        raise ParameterError("y goes with a frame in memory of the same library as X; put it into X", code="LW304")
+    if name in frame.columns:
+        raise ParameterError("X has a column of y's name already; leave y out, or drop it from X", code="LW304")
+    if len(frame) != len(column):
+        raise DataError("X and y have different numbers of rows; give both of the same rows", code="LW103")
+    return guarded("X and y cannot be put together", lambda: frame.with_columns(column).to_native())
