@@ -8,7 +8,8 @@ import pytest
 
 import lapwing as lw
 from lapwing.errors import ParameterError
-from lapwing.schema.named_files import holding_private, opened, refuse_private
+from lapwing.rows.entry import entering, source_of
+from lapwing.schema.named_files import opened, refuse_private
 
 SCHEMA = {"fields": [{"name": "ill", "type": "string", "categories": ["yes", "no"]}]}
 
@@ -38,8 +39,8 @@ def test_a_folder_is_all_files_in_it_however_deep(private, public, tmp_path, mon
     for place in ("d/sub/p.csv", "d/q.csv"):
         Path(place).write_text("a\n1\n")
 
-    with holding_private(private), pytest.raises(ParameterError, match="is the private table itself"):
-        refuse_private(public, "the prior")
+    with entering(private), pytest.raises(ParameterError, match="is the private table itself"):
+        refuse_private(source_of(public), "the prior")
 
 
 def test_a_file_that_is_replaced_between_the_look_and_the_opening_is_not_read(tmp_path, monkeypatch):
@@ -54,5 +55,5 @@ def test_a_file_that_is_replaced_between_the_look_and_the_opening_is_not_read(tm
 
     monkeypatch.setattr(Path, "open", replaced)
     refused = pytest.raises(ParameterError, match="is the private table itself")
-    with holding_private(private), refused, opened(public, "the prior") as (file, _):
+    with entering(private), refused, opened(public, "the prior") as (file, _):
         raise AssertionError(file.read())

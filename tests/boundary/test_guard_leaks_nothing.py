@@ -16,7 +16,7 @@ from helpers import canary
 from helpers.canary import NUMBER, TEXT
 from lapwing.errors import DataError, LapwingError
 from lapwing.release.runs.learned.settings import opened_schema
-from lapwing.rows.guard import private_boundary
+from lapwing.rows.entry import private_boundary
 from lapwing.rows.source import code_table
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.grouping import identity

@@ -15,7 +15,8 @@ import pytest
 import lapwing as lw
 from helpers import canary
 from lapwing.errors import DataError, LapwingError, LapwingWarning, ParameterError, SchemaError, warn
-from lapwing.rows.guard import ROWS, guarded, native_silence, private_boundary
+from lapwing.rows.entry import private_boundary
+from lapwing.rows.guard import ROWS, guarded, native_silence
 
 
 def fail_like_a_library():

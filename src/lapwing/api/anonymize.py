@@ -5,7 +5,7 @@ from lapwing.anonymous.table import AnonymousTable, anonymous_table
 from lapwing.on_demand import extra
 from lapwing.release.runs.generators import chosen_seed, generator
 from lapwing.release.runs.settings import usable_schema
-from lapwing.rows.guard import private_boundary
+from lapwing.rows.entry import private_boundary
 from lapwing.typing import IntoFrame, SchemaLike
 
 

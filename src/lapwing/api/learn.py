@@ -13,7 +13,7 @@ from lapwing.release.runs.learned.running import LearnedDomain, run_learning
 from lapwing.release.runs.learned.settings import LearnSettings, read_learn_settings
 from lapwing.release.runs.records import Book, run_paid
 from lapwing.release.runs.watching import following
-from lapwing.rows.guard import private_boundary
+from lapwing.rows.entry import private_boundary
 from lapwing.rows.out.outputs import whole_files
 from lapwing.schema.schemas import Schema
 from lapwing.typing import IntoFrame, PathLike, ProgressLike, Relation, SchemaLike

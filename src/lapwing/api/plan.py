@@ -19,7 +19,7 @@ from lapwing.release.runs.plan.effort import Memory, check_fits, effort_of, max_
 from lapwing.release.runs.plan.planning import common_figure, expected_terms, planned
 from lapwing.release.runs.settings import Settings, read_settings, spending_of
 from lapwing.release.runs.shares import USUAL_DELTA
-from lapwing.rows.guard import private_boundary
+from lapwing.rows.entry import private_boundary
 from lapwing.schema.linked.database import is_linked
 from lapwing.typing import LinkedSchemaLike, MechanismLike, PriorLike, PublicTablesLike, Relation, SchemaLike
 

@@ -44,12 +44,11 @@ from lapwing.release.runs.settings import Settings
 from lapwing.release.runs.unaccounted import tell
 from lapwing.release.runs.watching import ReleaseProgress, part_told, told, untold
 from lapwing.rows.counting import CodedSource
-from lapwing.rows.entry import Source, source_of
+from lapwing.rows.entry import source_of, tables_by_name
 from lapwing.rows.layouts import layout_of
 from lapwing.rows.linked import CodedTable, code_linked
 from lapwing.rows.source import coded_table
 from lapwing.schema.linked.database import LinkedSchema, with_files
-from lapwing.schema.scalars import told as repr_of
 
 # -- Release one table, or several one after the other: one debit, one record.
 
@@ -182,31 +181,11 @@ def going_on(
 def _coded(data: object, settings: Settings | LinkedSettings, codes: int | None) -> Iterator[Mapping[str, CodedTable]]:
     """Read the private rows of each table as codes; codes: most bytes that are kept of those of one table."""
     if isinstance(settings, LinkedSettings):
-        yield code_linked(tables_by_name(data, settings.linked), settings.linked)
+        yield code_linked(tables_by_name(data, settings.linked.given), settings.linked)
         return
     source = source_of(data)
     with coded_table(source, settings.schema, memory=codes, is_paid=True) as coded:
         yield {"": CodedTable(coded, layout_of(source, settings.schema))}
-
-
-def tables_by_name(data: object, linked: LinkedSchema) -> dict[str, Source]:
-    """Return the private tables by name; a ParameterError where there are others than the schema says."""
-    if isinstance(data, Mapping):
-        found = dict(data)
-    elif linked.is_events:
-        found = {linked.given[0]: data}
-    elif isinstance(data, list | tuple):
-        found = dict(zip(linked.given, data, strict=False)) if len(data) == len(linked.given) else {}
-    else:
-        found = {}
-    if set(found) != set(linked.given):
-        names = ", ".join(map(repr_of, found)) if isinstance(data, Mapping) else repr_of(type(data).__name__)
-        raise ParameterError(
-            f"linked tables must be given by name, those of the schema and no other, got {names}; give "
-            f"{{{', '.join(f'{name!r}: ...' for name in linked.given)}}}",
-            code="LW252",
-        )
-    return {name: source_of(found[name]) for name in linked.given}
 
 
 def release_tables(parts: Mapping[str, _Part], settings: Settings | LinkedSettings, run: Run) -> dict[str, Release]:

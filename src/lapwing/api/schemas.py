@@ -7,7 +7,7 @@ import polars as pl
 
 from lapwing.errors import LapwingWarning, warn
 from lapwing.on_demand import extra
-from lapwing.rows.guard import private_boundary
+from lapwing.rows.entry import private_boundary
 from lapwing.schema.scalars import names_in_short, visible
 from lapwing.schema.schemas import Schema
 from lapwing.typing import ForeignLike, IntoFrame

@@ -20,7 +20,7 @@ from lapwing.release.runs.plan.effort import Memory
 from lapwing.release.runs.records import Book, Records, records_of, resumable, take_up
 from lapwing.release.runs.settings import Settings, read_settings
 from lapwing.release.runs.watching import following
-from lapwing.rows.guard import private_boundary
+from lapwing.rows.entry import private_boundary
 from lapwing.schema.linked.database import is_linked
 from lapwing.schema.scalars import path_text
 from lapwing.typing import (

@@ -17,8 +17,7 @@ from lapwing.present.releases import describe_release
 from lapwing.release.release import Release
 from lapwing.release.rows_out import Where
 from lapwing.release.runs.plan.effort import Memory
-from lapwing.rows.entry import with_target
-from lapwing.rows.guard import private_boundary
+from lapwing.rows.entry import private_boundary, with_target
 from lapwing.rows.kinds import Like
 from lapwing.schema.scalars import checked_rows
 from lapwing.typing import (

@@ -70,7 +70,7 @@ def linked_schema(
     if len(places) == 1 and Path(places[0]).is_dir():  # where public tables may lie beside the private ones
         tables = {f"{name}{ending}" for name in private_names(schema) for ending in ("", *KNOWN)}  # as `tables_from`
         places = [str(each) for each in Path(places[0]).iterdir() if each.name in tables]
-    hold_private(context, places, [] if db is None else [Query(each, db) for each in sql])
+    hold_private(context, *places, *([] if db is None else [Query(each, db) for each in sql]))
     return LinkedSchema.load(schema)
 
 
@@ -99,11 +99,12 @@ def private_tables(
     return {name: found[name] for name in linked.given}
 
 
-def hold_private(context: typer.Context, *tables: object) -> None:
+def hold_private(context: typer.Context, *tables: "Table") -> None:
     """Hold tables for private until the command ends, before it opens anything that is public by its name."""
-    from lapwing.schema.named_files import holding_private  # noqa: PLC0415
+    from lapwing.rows.entry import entering  # noqa: PLC0415
 
-    context.with_resource(holding_private(*tables))
+    for table in tables:
+        context.with_resource(entering(table))
 
 
 def optional_table(data: str | None, sql: str | None, db: str | None, context: typer.Context) -> "Table | None":

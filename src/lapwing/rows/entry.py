@@ -6,10 +6,11 @@ What can go wrong depends on names, types and files, never on a cell.
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Final, Literal, Protocol
+from typing import Any, Final, Literal, ParamSpec, Protocol, TypeVar
 
 import polars as pl
 
@@ -31,13 +32,17 @@ from lapwing.rows.files import (
     open_file,
 )
 from lapwing.rows.frames import FrameReader, LazyReader, Types, arrow_reader, pandas_reader, polars_reader
-from lapwing.rows.guard import guarded
+from lapwing.rows.guard import bounded, guarded
 from lapwing.rows.kinds import Held, Kind, can_fit
 from lapwing.rows.out.databases import not_installed
 from lapwing.rows.relations import RelationReader, has_arrow
 from lapwing.schema.fields import Field
-from lapwing.schema.scalars import names_in_short, quote
+from lapwing.schema.named_files import Origin, holding_private
+from lapwing.schema.scalars import names_in_short, quote, told
 from lapwing.schema.schemas import Schema
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class EngineReader(Protocol):
@@ -77,18 +82,14 @@ _OWN: Final = {package for package, _ in _LIBRARIES} | {"narwhals"}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Source:
+class Source(Origin):
     """A table as a caller gave it, of which is decided what it is, and nothing read. Private where the table is.
 
-    form: how it is reached; kind: what synthetic rows come back as; given: the caller's own; paths: of the files,
-    folders and patterns, or addresses in a store, that it is read from, as they are spelled, where that is known; read:
-    makes the reader of a frame or stream.
+    form: how it is reached; kind: what synthetic rows come back as; read: makes the reader of a frame or stream.
     """
 
     form: Literal["files", "store", "query", "frame", "stream"]
     kind: Kind
-    given: Any
-    paths: tuple[str | os.PathLike[str], ...] = ()
     read: Callable[[Any], _Frame] | None = None
 
     @cached_property
@@ -199,24 +200,82 @@ def source_of(data: object) -> Source:
     if isinstance(data, Source):
         return data
     if isinstance(data, Query):
-        return Source("query", "polars", data, () if data.file is None else (data.file,))
+        return Source(data, () if data.file is None else (data.file,), "query", "polars")
     parts = tuple(data) if isinstance(data, list | tuple) else (data,)
     if parts and all(isinstance(part, str | os.PathLike) for part in parts):
         remote = tuple(addresses(parts))
-        return Source("store", "polars", data, remote) if remote else Source("files", "path", data, parts)
+        return Source(data, remote, "store", "polars") if remote else Source(data, parts, "files", "path")
     native: Any = data
     if type(data).__module__.startswith("narwhals."):
         native = guarded("the table cannot be unwrapped", native.to_native)
     library = _library(native)
     if library is not None:
         kind, read = library
-        return Source("frame", kind, native, tuple(files_of_dataset(native)) if read is DatasetReader else (), read)
+        return Source(native, tuple(files_of_dataset(native)) if read is DatasetReader else (), "frame", kind, read)
     packages = {kind.__module__.partition(".")[0] for kind in type(data).__mro__}
     if isinstance(data, type) or not hasattr(data, "__arrow_c_stream__") or packages & _OWN:
         raise DataError(_no_table(data), code="LW108")
     if not has_arrow():
         raise not_installed("a stream of Arrow is read by PyArrow", "connect")
-    return Source("stream", "pyarrow", data, read=arrow_reader)
+    return Source(data, (), "stream", "pyarrow", arrow_reader)
+
+
+def sources_of(data: object) -> Source | Mapping[str, Source] | tuple[Source, ...] | None:
+    """Return the sources of one table, or of several by name or in order; of none where there is none.
+
+    A list of paths is one table, unless a schema of as many says otherwise: `tables_by_name`.
+    """
+    if data is None:
+        return None
+    if isinstance(data, Mapping):
+        return {name: source_of(each) for name, each in data.items()}
+    if isinstance(data, list | tuple) and not all(isinstance(each, str | os.PathLike) for each in data):
+        return tuple(source_of(each) for each in data)
+    return source_of(data)
+
+
+def tables_by_name(data: object, names: Sequence[str]) -> dict[str, Source]:
+    """Return the sources of the tables of a schema of several, given by name, or in order; of one name without.
+
+    Raises a ParameterError where there are others.
+    """
+    tables = sources_of(data)
+    if isinstance(tables, Source) and len(names) == 1:
+        tables = (tables,)
+    elif isinstance(tables, Source) and tables.form == "files":
+        tables = tuple(map(source_of, tables.paths))
+    if isinstance(tables, tuple) and len(tables) == len(names):
+        tables = dict(zip(names, tables, strict=True))
+    if not isinstance(tables, Mapping) or set(tables) != set(names):
+        found = ", ".join(map(told, tables)) if isinstance(tables, Mapping) else "others"
+        raise ParameterError(
+            f"linked tables must be given by name, those of the schema and no other, got {found}; give "
+            f"{{{', '.join(f'{name!r}: ...' for name in names)}}}",
+            code="LW252",
+        )
+    return {name: tables[name] for name in names}
+
+
+@contextmanager
+def entering(data: object) -> Iterator[Any]:
+    """Give the sources of private tables, which are held for private until the block ends."""
+    found = sources_of(data)
+    with holding_private(*_parts(found)):
+        yield found
+
+
+def _parts(found: Source | Mapping[str, Source] | tuple[Source, ...] | None) -> tuple[Source, ...]:
+    if isinstance(found, Mapping):
+        return tuple(found.values())
+    return found if isinstance(found, tuple) else () if found is None else (found,)
+
+
+def private_boundary(function: Callable[P, T]) -> Callable[P, T]:
+    """Wrap a public call that is given rows: see `bounded`. The call gets their sources, which are held for private.
+
+    Nothing that it reads as public may be one of them.
+    """
+    return bounded(function, entering)
 
 
 def _library(data: object) -> tuple[Kind, Callable[[Any], _Frame]] | None:
@@ -303,7 +362,7 @@ def with_target(rows: object, target: object) -> Any:  # noqa: ANN401 - a frame 
             "y must be a named pandas or Polars series, called as its column in the schema; name it, or put it into X",
             code="LW304",
         )
-    frame = nw.from_native(rows, eager_only=True, pass_through=True)
+    frame = nw.from_native(source_of(rows).given, eager_only=True, pass_through=True)
     if not isinstance(frame, nw.DataFrame) or frame.implementation is not column.implementation:
         raise ParameterError("y goes with a frame in memory of the same library as X; put it into X", code="LW304")
     if name in frame.columns:

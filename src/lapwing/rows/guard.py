@@ -1,7 +1,7 @@
 """Keep private values out of exceptions, warnings and tracebacks, and out of what compiled libraries print.
 
 Exceptions of the libraries that read tables quote cells. Code of others that touches rows therefore runs inside
-`guarded`, and public calls that are given rows in `private_boundary`. Both raise outside of the except block, so that
+`guarded`, and public calls that are given rows are `bounded`. Both raise outside of the except block, so that
 ``__context__`` is empty, and hold no rows in the frame that raises; `native_silence` drops what Rust prints itself.
 """
 
@@ -15,13 +15,13 @@ import traceback
 import types
 import warnings
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Final, NoReturn, ParamSpec, TypeVar
 
 import numpy as np
 
 from lapwing.errors import CallInterrupted, DataError, LapwingError, LapwingWarning, ParameterError
-from lapwing.schema.named_files import holding_private
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -47,7 +47,7 @@ def guarded(what: str, work: Callable[[], T]) -> T:
     _raise(outcome.own or DataError(f"{what} ({outcome.words})", code="LW103"))
 
 
-def native_silence() -> contextlib.AbstractContextManager[None]:
+def native_silence() -> AbstractContextManager[None]:
     """Drop what compiled libraries print on file descriptor 2, such as Rust's word on a failed assertion.
 
     Process-wide, as the descriptor is: what other threads print there meanwhile is dropped too. Inside of another one,
@@ -158,16 +158,16 @@ ROWS: Final = ("data", "real", "test", "tables", "parent", "child", "X", "frame"
 """What parameters are called that take private rows."""
 
 
-def private_boundary(function: Callable[P, T]) -> Callable[P, T]:
+def bounded(function: Callable[P, T], enter: Callable[[object], AbstractContextManager[object]]) -> Callable[P, T]:
     """Wrap a public call that is given rows, so that what it raises leads to no row.
 
     Errors of ours come out without context and without the frames between the caller and the place of the error; any
     other exception becomes a `LapwingError` that names its type and our line, but for ``KeyboardInterrupt`` and
-    ``SystemExit``, as in `guarded`. A missing or unknown argument is a `ParameterError` before the call begins. What is
-    given under a name of `ROWS` is held for private: nothing that the call reads as public may be it.
+    ``SystemExit``, as in `guarded`. A missing or unknown argument is a `ParameterError` before the call begins.
+
+    enter: makes of what is given under a name of `ROWS` what the call gets, for as long as it lasts.
     """
     signature = inspect.signature(function)
-    held = [each for each in signature.parameters if each in ROWS]
     name = function.__qualname__.rpartition("<locals>.")[2].removesuffix(".__init__")
 
     @functools.wraps(function)
@@ -176,16 +176,24 @@ def private_boundary(function: Callable[P, T]) -> Callable[P, T]:
         if mistake:
             del args, kwargs
             _raise(ParameterError(f"{name}(): {mistake}", code="LW308"))
-        given = signature.bind(*args, **kwargs).arguments
-        with holding_private(*(given[each] for each in held if each in given)):
-            outcome = _attempt(functools.partial(function, *args, **kwargs))
-        del args, kwargs, given
+        outcome = _attempt(functools.partial(_entered, function, signature.bind(*args, **kwargs), enter))
+        del args, kwargs
         if not isinstance(outcome, _Failure):
             return outcome
         said = f"unexpected {outcome.type_name} at {outcome.place}; please report it"
         _raise(outcome.own or LapwingError(said, code="LW901"))
 
     return call
+
+
+def _entered(
+    function: Callable[..., T], given: inspect.BoundArguments, enter: Callable[[object], AbstractContextManager[object]]
+) -> T:
+    """Make a call with what is entered of its rows."""
+    with contextlib.ExitStack() as entered:
+        for name in [each for each in given.arguments if each in ROWS]:
+            given.arguments[name] = entered.enter_context(enter(given.arguments[name]))
+        return function(*given.args, **given.kwargs)
 
 
 class _Failure:

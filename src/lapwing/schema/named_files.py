@@ -7,19 +7,39 @@ compared, by device and number, and before anything of them is read.
 import glob
 import hashlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from lapwing.errors import ParameterError
 
 Identity = tuple[int, int]
 """Device and number of a file: the same for all its names."""
 
-_PRIVATE: Final[ContextVar[tuple[object, ...]]] = ContextVar("the private tables of the calls in progress", default=())
+_Path = str | os.PathLike[str]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Origin:
+    """Where a table is from: the caller's own object, and paths of the files, folders and patterns that it lies in.
+
+    Paths stand as they are spelled, and may be addresses in a store; none where they are not known.
+    """
+
+    given: Any
+    paths: tuple[_Path, ...]
+
+    @property
+    def spelled(self) -> set[str]:
+        """The paths as texts."""
+        return {os.fspath(path) for path in self.paths}
+
+
+_PRIVATE: Final[ContextVar[tuple[Origin, ...]]] = ContextVar("the private tables of the calls in progress", default=())
 STANDARD_INPUT: Final = Path("-")
 IN_FOLDERS: Final = (
     *(".parquet", ".pq", ".arrow", ".feather", ".ipc", ".csv", ".csv.gz", ".tsv", ".tsv.gz"),
@@ -29,29 +49,30 @@ IN_FOLDERS: Final = (
 
 
 @contextmanager
-def holding_private(*tables: object) -> Iterator[None]:
-    """Hold tables for private until the block ends, beside those that are held already.
-
-    tables: paths, folders, patterns, queries, frames; lists of them, or mappings to them.
-    """
-    held = [tuple(each.values()) if isinstance(each, Mapping) else each for each in tables]
-    token = _PRIVATE.set((*_PRIVATE.get(), *_parts(held)))
+def holding_private(*tables: Origin) -> Iterator[None]:
+    """Hold tables for private until the block ends, beside those that are held already."""
+    token = _PRIVATE.set((*_PRIVATE.get(), *tables))
     try:
         yield
     finally:
         _PRIVATE.reset(token)
 
 
-def refuse_private(given: object, what: str, *known: Identity | None) -> None:
+def refuse_private(public: object, what: str, *known: Identity | None) -> None:
     """Refuse what is named or given as public where it is a private table: the same object or file, or a file of it.
 
-    what: begins the sentence; known: files that were read as it before, and may have another name by now.
+    public: a path, the origin of a table, or another object; what: begins the sentence; known: files that
+    were read as it before, and may have another name by now.
     """
-    private, public = _PRIVATE.get(), tuple(_parts(given))
+    private = _PRIVATE.get()
     if not private:
         return
-    own = set(known).union(*map(_identities, public))
-    if any(own & _identities(table) or any(_is_same(each, table) for each in public) for table in private):
+    if not isinstance(public, Origin):
+        public = Origin(public, (public,) if isinstance(public, str | os.PathLike) else ())
+    own, spelled = set(known) | _identities(public.paths), public.spelled
+    if any(
+        own & _identities(table.paths) or spelled & table.spelled or public.given is table.given for table in private
+    ):
         raise ParameterError(
             f"{what} is the private table itself, but must be public; name another table, not the same or a file of "
             "it, that was published or released before",
@@ -83,40 +104,19 @@ def digest_of(path: str | os.PathLike[str], what: str) -> str:
     return hashlib.sha256("".join(digests).encode()).hexdigest() if Path(path).is_dir() else digests[0]
 
 
-def _parts(given: object) -> Iterator[object]:
-    """Yield what lists of tables hold, one by one."""
-    if isinstance(given, list | tuple):
-        for each in given:
-            yield from _parts(each)
-    elif not isinstance(given, int | float | None):
-        yield given
-
-
-def _is_same(given: object, table: object) -> bool:
-    """Tell whether two tables are one object, or two paths or addresses of one spelling."""
-    are_names = all(isinstance(each, str | os.PathLike) for each in (given, table))
-    return os.fspath(given) == os.fspath(table) if are_names else given is table  # type: ignore[call-overload]
-
-
-def _identities(table: object) -> set[Identity]:
-    """Return the files that one table lies in."""
-    own = getattr(type(table), "file", None)
-    place = getattr(table, "file", None) if isinstance(own, property) else table  # a query tells its database's
-    listed = getattr(place, "files", None)  # those of a PyArrow dataset
-    if isinstance(listed, list):
-        return set().union(*map(_identities, listed))
-    if not isinstance(place, str | os.PathLike):
-        return set()
+def _identities(paths: Sequence[_Path]) -> set[Identity]:
+    """Return the files that a table lies in."""
     found = set()
-    for each in (Path(place), *_files(place)):
-        try:
-            found.add(_identity(os.fstat(0) if each == STANDARD_INPUT else os.stat(each)))
-        except (OSError, ValueError):
-            continue  # what is not there, or no path at all, is no file of anybody's
+    for path in paths:
+        for each in (Path(path), *_files(path)):
+            try:
+                found.add(_identity(os.fstat(0) if each == STANDARD_INPUT else os.stat(each)))
+            except (OSError, ValueError):
+                continue  # what is not there, or no path at all, is no file of anybody's
     return found
 
 
-def _files(place: str | os.PathLike[str]) -> list[Path]:
+def _files(place: _Path) -> list[Path]:
     """Return the files of a folder or pattern, none of anything else."""
     try:
         if Path(place).is_dir():

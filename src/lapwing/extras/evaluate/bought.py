@@ -44,6 +44,7 @@ from lapwing.release.runs.certify import Paid, promise_warnings
 from lapwing.release.runs.generators import chosen_seed, generator
 from lapwing.release.runs.records import Records, Run
 from lapwing.rows.counting import CodedSource
+from lapwing.rows.entry import source_of
 from lapwing.rows.out.outputs import write_output
 from lapwing.rows.source import coded_table
 from lapwing.schema.named_files import refuse_private
@@ -93,15 +94,16 @@ def read_bought_settings(
     transcript: Path | None = None,
 ) -> BoughtSettings:
     """Check what is public, and count the synthetic table, which is public too: its counts are released as they are."""
-    refuse_private(synthetic, "the synthetic table")
+    source = source_of(synthetic)
+    refuse_private(source, "the synthetic table")
     named = cast("Relation", neighbours)
     terms = Terms(relation=named, max_rows=schema.max_rows, expected_rows=expected_rows)
     used = chosen_seed(seed, transcript)
-    with coded_table(synthetic, replace(schema.as_written_out, privacy_unit=None)) as source:
-        parts = list(source.chunks())
+    with coded_table(source, replace(schema.as_written_out, privacy_unit=None)) as coded:
+        parts = list(coded.chunks())
     if not parts:
         raise DataError("the synthetic table has no row; there is nothing to compare", code="LW110")
-    codes = {name: np.concatenate([part[name] for part in parts]) for name in source.columns}
+    codes = {name: np.concatenate([part[name] for part in parts]) for name in coded.columns}
     compared = public_tables(codes, schema, rng=generator(used, "evaluate"))
     return BoughtSettings(
         schema=schema,

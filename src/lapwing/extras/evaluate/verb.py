@@ -5,7 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast, overload
 
-from lapwing.api.running import tables_by_name
 from lapwing.errors import ParameterError
 from lapwing.extras.evaluate.bought import BoughtEvaluation, read_bought_settings, run_evaluation
 from lapwing.extras.evaluate.described import describe_evaluation
@@ -23,7 +22,7 @@ from lapwing.release.runs.generators import chosen_seed, generator
 from lapwing.release.runs.records import Book, run_paid
 from lapwing.release.runs.settings import usable_schema
 from lapwing.release.runs.watching import following, told
-from lapwing.rows.guard import private_boundary
+from lapwing.rows.entry import private_boundary, tables_by_name
 from lapwing.schema.linked.database import LinkedSchema, is_linked
 from lapwing.schema.scalars import is_among, quote
 from lapwing.schema.schemas import Schema
@@ -267,7 +266,7 @@ def _linked(
 ) -> Evaluation | LinkedEvaluation:
     """Compare linked tables, or events; asked: the target, and the columns that make groups."""
     linked, chosen = LinkedSchema.load(cast("Any", schema)), chosen_seed(seed)
-    tables, made = tables_by_name(real, linked), tables_by_name(synthetic, linked)
+    tables, made = (tables_by_name(each, linked.given) for each in (real, synthetic))
     with following(progress, first="reading", of="of the steps done"):
         found = compare_linked(
             tables,

@@ -19,7 +19,7 @@ from lapwing.release.runs.linked import LinkedSettings
 from lapwing.release.runs.misfits import left_of, misfit_columns
 from lapwing.release.runs.records import Records, records_of, take_up
 from lapwing.release.runs.settings import Settings
-from lapwing.schema.named_files import holding_private
+from lapwing.rows.entry import entering
 
 TRANSCRIPT: Final = "transcript.jsonl"
 _MADE: Final = ("*.certificate.json", "*.lapwing", "*-synthetic.*")
@@ -89,7 +89,7 @@ def unfinished(job: Job) -> Unfinished | None:
     try:
         with alone(job, patience=0.2):
             cleared(place)
-            with holding_private(job.data):
+            with entering(job.data):
                 found = _read(place, place / TRANSCRIPT) if place.exists() else None
             if found is not None and found.state == "open" and not found.is_paid and not found.answers:
                 shutil.rmtree(place)  # it was ended before anything was paid

@@ -148,9 +148,10 @@ def _read(
     given: object, schema: Schema, now: tuple[Budget, Relation] | None, warned: Callable[[LapwingWarning], None]
 ) -> PublicRows:
     """Return a prior in the codes of a schema."""
-    refuse_private(given, "the prior")
     if isinstance(given, str) and given.startswith(FRAME):
         raise _not_kept(f"the prior was {given}")
+    is_released = all(hasattr(given, part) for part in ("model", "schema", "certificate"))
+    refuse_private(given if is_released else source_of(given), "the prior")
     name = os.fspath(given) if isinstance(given, str | os.PathLike) else ""
     if name and not Path(name).exists():
         raise DataError(f"there is no prior {name}; give a saved release, a file of rows, or a frame", code="LW101")
@@ -264,7 +265,7 @@ def with_public_points(mechanism: Mechanism, schema: Schema, seed: int) -> Mecha
     own = own_points(mechanism)
     if own is None or isinstance(own.rows, PublicRows):
         return mechanism
-    refuse_private(own.rows, "mu")
+    refuse_private(own.rows if callable(own.rows) else source_of(own.rows), "mu")
     mu = os.fspath(own.rows) if isinstance(own.rows, os.PathLike) else own.rows
     if callable(mu):
         name = f"{CALLABLE}{getattr(mu, '__qualname__', type(mu).__qualname__)}"

@@ -114,7 +114,7 @@ def check(
             f"{schema} describes one table, got {len(tables)}; leave others out, or give a linked schema", code="LW252"
         )
     table = next(iter(tables), None)
-    hold_private(context, tables)
+    hold_private(context, *tables)
     checked = Schema.load(schema) if table is None else Schema.load_draft(schema)
     is_open = any(field.blank for field in checked.columns)
     said = _still_open(checked) if is_open else [_summary(checked), *declared_text(checked)]

@@ -71,7 +71,8 @@ from lapwing.model.compared import choose_tables, compared_cells
 from lapwing.on_demand import Shown
 from lapwing.present.document import Page, Section
 from lapwing.release.marked import Internal
-from lapwing.rows.guard import guarded, private_boundary
+from lapwing.rows.entry import private_boundary
+from lapwing.rows.guard import guarded
 from lapwing.rows.out.outputs import write_output
 from lapwing.rows.source import coded_table
 from lapwing.schema.scalars import quote

@@ -26,7 +26,7 @@ from lapwing.on_demand import Shown
 from lapwing.present.document import Page, of_table
 from lapwing.release.marked import Internal
 from lapwing.rows.counting import count_tables
-from lapwing.rows.guard import private_boundary
+from lapwing.rows.entry import private_boundary
 from lapwing.rows.linked import code_linked
 from lapwing.rows.out.outputs import write_output
 from lapwing.rows.source import all_codes

@@ -11,10 +11,9 @@ from lapwing.extras.connect.tables.workbooks import ExcelFile
 from lapwing.extras.evaluate.internal.layout import guess_encoding, questions_of_rows
 from lapwing.extras.evaluate.internal.schemas import FieldFit, check_table
 from lapwing.extras.evaluate.internal.tallies import CHUNK_ROWS, counted
-from lapwing.rows.entry import source_of
+from lapwing.rows.entry import private_boundary, source_of
 from lapwing.rows.files import open_file
 from lapwing.rows.formats import BEYOND, CsvFile
-from lapwing.rows.guard import private_boundary
 from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import Schema
 

@@ -17,9 +17,8 @@ from lapwing.extras.evaluate.metrics.panels import (
 )
 from lapwing.release.marked import Internal
 from lapwing.rows.codec import encoder
-from lapwing.rows.entry import source_of
+from lapwing.rows.entry import private_boundary, source_of
 from lapwing.rows.frames import on_column
-from lapwing.rows.guard import private_boundary
 from lapwing.rows.source import MAX_CHUNK_ROWS
 from lapwing.rows.units import UnitNumbers
 from lapwing.schema.fields import PrivacyUnit

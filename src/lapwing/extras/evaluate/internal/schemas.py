@@ -29,8 +29,8 @@ from lapwing.rows.cells import (
     read_times,
 )
 from lapwing.rows.codec import encoder
-from lapwing.rows.entry import source_of
-from lapwing.rows.guard import guarded, private_boundary
+from lapwing.rows.entry import private_boundary, source_of
+from lapwing.rows.guard import guarded
 from lapwing.rows.linked import code_linked
 from lapwing.rows.source import all_codes, coded_table
 from lapwing.rows.spelling import spelled

@@ -19,8 +19,7 @@ from lapwing.extras.evaluate.internal.tallies import CHUNK_ROWS, Tally, counted,
 from lapwing.extras.evaluate.internal.written import are_numbers, have_codes, markers_among, other_type, rival
 from lapwing.release.marked import Internal
 from lapwing.rows.cells import DAY_MICROSECONDS, Texts
-from lapwing.rows.entry import source_of
-from lapwing.rows.guard import private_boundary
+from lapwing.rows.entry import private_boundary, source_of
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import Schema
 

@@ -1,0 +1,193 @@
+"""One contract for every kind of table that a call takes: the same counts, the same refusals, read no oftener."""
+
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import narwhals.stable.v2 as nw
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pytest
+
+import lapwing as lw
+from lapwing.errors import LapwingError
+from lapwing.rows.entry import entering, source_of, sources_of, tables_by_name
+from lapwing.rows.source import code_table
+from lapwing.schema.groupings.grouping import identity
+
+SCHEMA = lw.Schema.load(
+    {
+        "fields": [
+            {"name": "sex", "type": "string", "categories": ["f", "m"]},
+            {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 99}},
+        ]
+    }
+)
+OTHER = lw.Schema.load({"fields": [*SCHEMA.to_dict()["fields"], {"name": "ill", "type": "boolean"}]})
+ROWS = pl.DataFrame({"sex": ["f", "m", "m", None] * 9, "age": [1, 2, 3, 99] * 9, "note": ["x"] * 36})
+
+
+class Stream:
+    """A table of a library that nobody knows, which is handed over once."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self.table, self.times = table, 0
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        self.times += 1
+        assert self.times == 1
+        return self.table.__arrow_c_stream__(requested_schema)
+
+
+def _parts(folder: Path) -> list[Path]:
+    (folder / "parts").mkdir()
+    paths = [folder / "parts" / f"{number}.parquet" for number in range(3)]
+    for number, path in enumerate(paths):
+        ROWS.slice(12 * number, 12).write_parquet(path)
+    return paths
+
+
+def _file(folder: Path, ending: str) -> Path:
+    path = folder / f"rows{ending}"
+    ROWS.write_parquet(path) if ending == ".parquet" else ROWS.write_csv(path)
+    return path
+
+
+def _sqlite(folder: Path) -> lw.Query:
+    with sqlite3.connect(folder / "rows.sqlite") as opened:
+        opened.execute("create table rows (sex text, age integer)")
+        opened.executemany("insert into rows values (?, ?)", ROWS.select("sex", "age").iter_rows())
+    return lw.Query("select * from rows", f"sqlite:///{folder}/rows.sqlite")
+
+
+def _duckdb(folder: Path) -> lw.Query:
+    with duckdb.connect(folder / "rows.duckdb") as opened:
+        opened.execute(f"create table rows as from '{_file(folder, '.parquet')}'")
+    return lw.Query("from rows", f"duckdb:///{folder}/rows.duckdb")
+
+
+KINDS: dict[str, Callable[[Path], Any]] = {
+    "CSV": lambda folder: _file(folder, ".csv"),
+    "Parquet": lambda folder: str(_file(folder, ".parquet")),
+    "paths": _parts,
+    "texts": lambda folder: tuple(map(str, _parts(folder))),
+    "folder": lambda folder: _parts(folder)[0].parent,
+    "pattern": lambda folder: str(_parts(folder)[0].parent / "*.parquet"),
+    "Polars": lambda _: ROWS,
+    "lazy": lambda _: ROWS.lazy(),
+    "narwhals": lambda _: nw.from_native(ROWS),
+    "pandas": lambda _: pd.DataFrame(ROWS.to_dict(as_series=False)),
+    "Arrow": lambda _: ROWS.to_arrow(),
+    "batch": lambda _: ROWS.to_arrow().combine_chunks().to_batches()[0],
+    "dataset": lambda folder: ds.dataset(_parts(folder)),
+    "datasets": lambda folder: ds.dataset([ds.dataset(path) for path in _parts(folder)]),
+    "stream": lambda _: Stream(ROWS.to_arrow()),
+    "relation": lambda _: duckdb.connect().from_arrow(ROWS.to_arrow()),
+    "SQLite": _sqlite,
+    "DuckDB": _duckdb,
+    "source": lambda folder: source_of(_file(folder, ".csv")),
+}
+FRAMES = ("Polars", "lazy", "narwhals", "pandas", "Arrow", "batch", "stream", "relation")
+
+
+@pytest.fixture(params=KINDS)
+def kind(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def data(kind: str, tmp_path: Path) -> Any:
+    return KINDS[kind](tmp_path)
+
+
+def code_of(call: Callable[[], object]) -> str | None:
+    """Return the code of the error that a call raises."""
+    try:
+        call()
+    except LapwingError as error:
+        return error.code
+    return None
+
+
+def test_every_kind_is_counted_the_same(data):
+    tables = [((field.name, identity(field.domain)),) for field in SCHEMA.columns]
+
+    found = code_table(data, SCHEMA).count(tables)
+
+    assert [each.tolist() for each in found] == [each.tolist() for each in code_table(ROWS, SCHEMA).count(tables)]
+
+
+def test_every_kind_is_released(data):
+    release = lw.synthesize(data, SCHEMA, epsilon=10**6, mechanism="Independent", seed=1)
+
+    assert abs(release.certificate.released_rows - 36) < 2
+
+
+def test_every_kind_has_the_same_refusals(data):
+    assert code_of(lambda: lw.synthesize(data, OTHER, epsilon=1)) == "LW104"
+    assert code_of(lambda: lw.synthesize(data, SCHEMA, epsilon=-1)) == code_of(
+        lambda: lw.synthesize(ROWS, SCHEMA, epsilon=-1)
+    )
+
+
+def test_no_kind_is_its_own_prior(data, kind):
+    if kind != "stream":  # a prior would be read, where it were not refused
+        assert code_of(lambda: lw.synthesize(data, SCHEMA, epsilon=1, mechanism="Adaptive", prior=data)) == "LW351"
+    files = [] if kind in FRAMES else [each for each in source_of(data).paths if Path(each).is_file()]
+    for file in files:
+        assert code_of(lambda: lw.synthesize(data, SCHEMA, epsilon=1, mechanism="Adaptive", prior=file)) == "LW351"  # noqa: B023
+
+
+def test_a_frame_is_its_own_prior_under_no_wrapper():
+    for data, prior in ((nw.from_native(ROWS), ROWS), (ROWS, nw.from_native(ROWS)), ([ROWS], ROWS)):
+        assert code_of(lambda: lw.synthesize(data, SCHEMA, epsilon=1, mechanism="Adaptive", prior=prior)) == "LW351"  # noqa: B023
+
+
+def test_every_kind_is_drafted(data, kind):
+    drafted = lw.Schema.draft(data)
+
+    assert [field.name for field in drafted.fields][:2] == ["sex", "age"]
+    assert [field.type for field in drafted.fields][:2] == ["string", "integer"]
+
+
+def test_a_source_is_decided_once_and_stays_what_it_is(data, kind):
+    source = source_of(data)
+
+    assert source_of(source) is source
+    assert sources_of(source) is source
+    assert repr(ROWS["sex"][0]) not in repr(source)
+    with entering(data) as held:
+        assert held.kind == source.kind
+
+
+def test_files_that_are_added_later_are_not_read_and_those_that_change_are_refused(tmp_path):
+    source = source_of(_parts(tmp_path)[0].parent)
+    assert len(list(source.open(SCHEMA).chunks(("age",), 99))) > 0
+    ROWS.write_parquet(tmp_path / "parts" / "later.parquet")
+
+    assert sum(len(each["age"]) for each in source.open(SCHEMA).chunks(("age",), 99)) == 36
+    ROWS.write_parquet(tmp_path / "parts" / "0.parquet")
+    assert code_of(lambda: list(source.open(SCHEMA).chunks(("age",), 99))) == "LW109"
+
+
+def test_a_stream_is_not_read_before_the_settings_are_good():
+    stream = Stream(ROWS.to_arrow())
+
+    assert code_of(lambda: lw.synthesize(stream, SCHEMA, epsilon=-1)) is not None
+    assert stream.times == 0
+    assert lw.synthesize(stream, SCHEMA, epsilon=1, mechanism="Independent").certificate
+    assert stream.times == 1
+
+
+def test_paths_in_a_list_are_one_table_or_as_many_as_the_schema_has(tmp_path):
+    paths = _parts(tmp_path)
+
+    assert source_of(paths).files == tuple(paths)
+    assert [each.files for each in tables_by_name(paths, ("a", "b", "c")).values()] == [(path,) for path in paths]
+    assert code_of(lambda: tables_by_name(paths, ("a", "b"))) == "LW252"
+    assert [*tables_by_name({"b": ROWS, "a": paths}, ("a", "b"))] == ["a", "b"]
+    assert [each.kind for each in tables_by_name([ROWS, paths[0]], ("a", "b")).values()] == ["polars", "path"]
