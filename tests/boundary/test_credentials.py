@@ -14,6 +14,7 @@ from helpers import databases
 from helpers.command import lapwing
 from lapwing.cli.outputs import resuming
 from lapwing.release.files import read_targets
+from lapwing.rows.entry import source_of
 
 SCHEMA = {
     "fields": [
@@ -148,6 +149,6 @@ def test_a_query_shows_neither_address_nor_sql(server):
 def test_the_command_that_would_finish_a_release_names_a_query_by_words(table, words):
     targets = read_targets("out.csv", None, None, no_certificate=False)
 
-    line = resuming([table], targets)(Path("t"), False)
+    line = resuming([source_of(table)], targets)(Path("t"), False)
 
     assert line == f"`lapwing resume t {words} -o out.csv`"

@@ -107,8 +107,13 @@ def test_tables_of_a_folder_become_a_database_whose_keys_hold(clinic):
 
 
 def test_what_was_written_can_be_linked_again_from_each_kind_of_place(clinic):
-    for source, into in (("rows", "a.duckdb"), ("a.duckdb", "b.db"), ("b.db", "c"), ("c", "d/")):
-        said = link(clinic, clinic / source, f"{clinic / into}{'/' * into.endswith('/')}")
+    for source, into in (
+        (clinic / "rows", "a.duckdb"),
+        (f"duckdb:///{clinic}/a.duckdb", "b.db"),
+        (clinic / "b.db", "c"),
+        (clinic / "c", "d/"),
+    ):
+        said = link(clinic, source, f"{clinic / into}{'/' * into.endswith('/')}")
         assert said.status == 0, said.error
 
     assert sorted(file.name for file in (clinic / "c").iterdir()) == sorted(

@@ -8,6 +8,7 @@ import pytest
 from helpers.command import lapwing
 from lapwing.cli.looking import is_remembered, remember
 from lapwing.rows.elsewhere import Query
+from lapwing.rows.entry import source_of
 from lapwing.schema.schemas import Schema
 
 HEADER = ["id", "charges", "age", "share", "seen", "town", "smokes"]
@@ -130,16 +131,16 @@ def test_a_look_at_an_address_counts_with_any_user_and_password_and_for_that_sch
     schema, other = Schema.from_dict({"fields": FIELDS}), Schema.from_dict({"fields": FIELDS[1:]})
     query, url = "select * from people", "postgresql://{}@host:1/people?sslmode=require&password=abc"
 
-    remember([Query(query, url.format("me:secret"))], schema)
-    remember(["s3://bucket/people.parquet"], schema)
+    remember([source_of(Query(query, url.format("me:secret")))], schema)
+    remember([source_of("s3://bucket/people.parquet")], schema)
 
-    assert is_remembered([Query(query, url.format("you"))], schema)
-    assert is_remembered(["s3://bucket/people.parquet"], schema)
-    assert not is_remembered([Query(query, url.format("you"))], other)
-    assert not is_remembered([Query(query + " where age > 1", url.format("you"))], schema)
-    assert not is_remembered([Query(query, url.format("you").replace("host:1", "host:2"))], schema)
-    assert not is_remembered(["s3://bucket/others.parquet"], schema)
-    assert not is_remembered(["-"], schema)
+    assert is_remembered([source_of(Query(query, url.format("you")))], schema)
+    assert is_remembered([source_of("s3://bucket/people.parquet")], schema)
+    assert not is_remembered([source_of(Query(query, url.format("you")))], other)
+    assert not is_remembered([source_of(Query(query + " where age > 1", url.format("you")))], schema)
+    assert not is_remembered([source_of(Query(query, url.format("you").replace("host:1", "host:2")))], schema)
+    assert not is_remembered([source_of("s3://bucket/others.parquet")], schema)
+    assert not is_remembered([source_of("-")], schema)
 
 
 def test_learn_looks_first_too(place):

@@ -140,7 +140,7 @@ def test_tables_of_any_kind_in_a_list_or_by_name_give_the_same_release(tmp_path)
     [
         (dict(list(three_tables(3).items())[:2]), {}, "must be given by name, those of the schema and no other"),
         (list(three_tables(3).values())[:2], {}, "must be given by name"),
-        ({**three_tables(3), "clinics": None}, {}, "must be given by name"),
+        ({**three_tables(3), "clinics": pl.DataFrame()}, {}, "must be given by name"),
         (None, {"shares": {"homes": 1}}, "shares must be above 0 for each table and sum to 1"),
         (None, {"shares": {"homes": "1/2", "people": "1/4", "visits": "1/8"}}, "sum to 1"),
         (None, {"shares": {"clinics": 1}}, "shares names the table 'clinics'"),

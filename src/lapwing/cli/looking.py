@@ -16,7 +16,7 @@ from lapwing.on_demand import extra
 from lapwing.schema.scalars import quote
 
 if TYPE_CHECKING:
-    from lapwing.cli.tables import Table
+    from lapwing.rows.entry import Source
     from lapwing.schema.linked.database import LinkedSchema
     from lapwing.schema.schemas import Schema
 
@@ -25,7 +25,7 @@ _MOST_KEPT = 1000
 
 
 def look_first(
-    data: "Sequence[Table | Path]", schema: "Schema | LinkedSchema", named: Path, *, check: bool, misfits: str, say: Say
+    data: "Sequence[Source]", schema: "Schema | LinkedSchema", named: Path, *, check: bool, misfits: str, say: Say
 ) -> None:
     """Look at private tables where it is asked for, or recommend it where nobody has looked at these.
 
@@ -37,7 +37,7 @@ def look_first(
 
 
 def recommendation(
-    data: "Sequence[Table | Path]", schema: "Schema | LinkedSchema", named: Path, *, check: bool, misfits: str
+    data: "Sequence[Source]", schema: "Schema | LinkedSchema", named: Path, *, check: bool, misfits: str
 ) -> str:
     """Look at private tables where it is asked for; return what recommends it where nobody has looked at these."""
     most = _share(misfits)
@@ -90,7 +90,7 @@ def _share(text: str) -> float:
 # or, where no time is known, queries and addresses: without user and password, as a digest may be guessed.
 
 
-def remember(data: Sequence[object], schema: "Schema | LinkedSchema") -> None:
+def remember(data: "Sequence[Source]", schema: "Schema | LinkedSchema") -> None:
     """Note that tables were looked at under a schema; where no note can be kept, none is."""
     place, found = _place(), _digest(data, schema)
     if found is None:
@@ -101,7 +101,7 @@ def remember(data: Sequence[object], schema: "Schema | LinkedSchema") -> None:
         place.write_text("\n".join([*kept[-_MOST_KEPT:], found]) + "\n")
 
 
-def is_remembered(data: Sequence[object], schema: "Schema | LinkedSchema") -> bool:
+def is_remembered(data: "Sequence[Source]", schema: "Schema | LinkedSchema") -> bool:
     """Tell whether tables, as they are now, were looked at under a schema."""
     found = _digest(data, schema)
     return found is not None and found in _kept(_place())
@@ -119,7 +119,7 @@ def _place() -> Path:
     return Path(state) / "lapwing" / "looked-at"
 
 
-def _digest(data: Sequence[object], schema: "Schema | LinkedSchema") -> str | None:
+def _digest(data: "Sequence[Source]", schema: "Schema | LinkedSchema") -> str | None:
     """Return what names tables as they are now under a schema; None for tables that have no name."""
     stamps = [_stamp(each) for each in data]
     if None in stamps:
@@ -128,23 +128,18 @@ def _digest(data: Sequence[object], schema: "Schema | LinkedSchema") -> str | No
     return hashlib.sha256(repr((described, stamps)).encode()).hexdigest()
 
 
-def _stamp(table: object) -> tuple[object, ...] | None:
+def _stamp(table: "Source") -> tuple[object, ...] | None:
     """Return what names one table: files with the times of their last change, or a query or address."""
-    from lapwing.rows.elsewhere import Query, addresses, place_of, told_address  # noqa: PLC0415
-    from lapwing.rows.files import find_files  # noqa: PLC0415
+    from lapwing.rows.elsewhere import place_of, told_address  # noqa: PLC0415
 
-    query: tuple[str, ...] = ()
-    if isinstance(table, Query):
-        query, file = (table.sql,), table.file
-        if file is None:
-            return (*query, place_of(table))
-        paths = [file]
-    elif not isinstance(table, str | os.PathLike) or table == "-":
+    query = (table.given.sql,) if table.form == "query" else ()
+    if table.form == "store":
+        return ("address", told_address(str(table.paths[0])))
+    if query and table.file is None:
+        return (*query, place_of(table.given))
+    if table.file is None or table.given == "-":
         return None
-    elif found := addresses([table]):
-        return ("address", told_address(found[0]))
-    else:
-        paths = find_files(table)
+    paths = table.files or [table.file]
     try:
         return (*query, *((str(path.resolve()), path.stat().st_mtime_ns) for path in paths))
     except OSError:

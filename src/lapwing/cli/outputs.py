@@ -23,11 +23,11 @@ from lapwing.schema.scalars import checked_rows
 if TYPE_CHECKING:
     import typer
 
-    from lapwing.cli.tables import Table
     from lapwing.model.certificate.certificate import Certificate
     from lapwing.model.linked_files import LinkedCertificate
     from lapwing.release.linked.release import LinkedRelease
     from lapwing.release.release import Release
+    from lapwing.rows.entry import Source
     from lapwing.schema.linked.database import LinkedSchema
 
 
@@ -105,7 +105,7 @@ def read_places(
     linked: "LinkedSchema | None",
     output: Sequence[str],
     into: str | None,
-    tables: "Mapping[str, Table]",
+    tables: "Mapping[str, Source]",
     context: "typer.Context",
     *,
     model: Path | None,
@@ -186,7 +186,7 @@ def produce_release(
 
 
 def resuming(
-    tables: "Sequence[Table]", targets: "Targets | LinkedTargets", schema: Path | None = None, **drawn: object
+    tables: "Sequence[Source]", targets: "Targets | LinkedTargets", schema: Path | None = None, **drawn: object
 ) -> Finish:
     """Return what says which command finishes a release to the same files.
 

@@ -9,11 +9,9 @@ import typer
 from lapwing.cli.options import argument, misuse, option
 
 if TYPE_CHECKING:
-    from lapwing.rows.elsewhere import Query
+    from lapwing.rows.entry import Source
     from lapwing.schema.linked.database import LinkedSchema
-
-    Table = Query | str
-    """What the calls of Python take: an address or path, as text."""
+    from lapwing.schema.named_files import Origin
 
 
 Data = Annotated[
@@ -43,7 +41,7 @@ Database = Annotated[
 ]
 
 
-def given_table(data: str | None, sql: str | None, db: str | None, context: typer.Context) -> "Table":
+def given_table(data: str | None, sql: str | None, db: str | None, context: typer.Context) -> "Source":
     """Return the private table that a command line gives; exactly one of DATA and --sql."""
     found = optional_table(data, sql, db, context)
     if found is None:
@@ -59,10 +57,10 @@ def linked_schema(
 
     given, sql, db: the private tables, which are held for private.
     """
-    from lapwing.rows.elsewhere import Query  # noqa: PLC0415
     from lapwing.rows.files import KNOWN  # noqa: PLC0415
     from lapwing.schema.linked.database import LinkedSchema, is_linked  # noqa: PLC0415
     from lapwing.schema.linked.reading import private_names  # noqa: PLC0415
+    from lapwing.schema.named_files import Origin  # noqa: PLC0415
 
     if not is_linked(schema):
         return None
@@ -70,13 +68,14 @@ def linked_schema(
     if len(places) == 1 and Path(places[0]).is_dir():  # where public tables may lie beside the private ones
         tables = {f"{name}{ending}" for name in private_names(schema) for ending in ("", *KNOWN)}  # as `tables_from`
         places = [str(each) for each in Path(places[0]).iterdir() if each.name in tables]
-    hold_private(context, *places, *([] if db is None else [Query(each, db) for each in sql]))
+    queries = [] if db is None else optional_tables((), sql, db, context)
+    hold_private(context, *(Origin(place, (place,)) for place in places), *queries)
     return LinkedSchema.load(schema)
 
 
 def private_tables(
     given: Sequence[str], sql: Sequence[str], db: str | None, linked: "LinkedSchema | None", context: typer.Context
-) -> "dict[str, Table]":
+) -> "dict[str, Source]":
     """Return the private tables by name, in the schema's order; one table, without a schema of several, under ``""``.
 
     given: one for each in the schema's order, or as NAME=DATA; or one folder or database of them all.
@@ -88,8 +87,10 @@ def private_tables(
     named = dict(text.split("=", 1) for text in given if text.partition("=")[0] in linked.given)
     if len(given) == 1 < len(linked.given) and not named and not sql:
         from lapwing.rows.elsewhere import tables_from  # noqa: PLC0415
+        from lapwing.rows.entry import tables_by_name  # noqa: PLC0415
 
-        return tables_from(given[0], {name: linked.as_written(name).names for name in linked.given})
+        columns = {name: linked.as_written(name).names for name in linked.given}
+        return tables_by_name(tables_from(given[0], columns), linked.given)
     tables = optional_tables(tuple(named.values()) if len(named) == len(given) else given, sql, db, context)
     names = tuple(named) if named else linked.given
     if len(tables) != len(linked.given) or set(names) != set(linked.given):
@@ -99,44 +100,33 @@ def private_tables(
     return {name: found[name] for name in linked.given}
 
 
-def hold_private(context: typer.Context, *tables: "Table") -> None:
+def hold_private(context: typer.Context, *tables: "Origin") -> None:
     """Hold tables for private until the command ends, before it opens anything that is public by its name."""
-    from lapwing.rows.entry import entering  # noqa: PLC0415
+    from lapwing.schema.named_files import holding_private  # noqa: PLC0415
 
-    for table in tables:
-        context.with_resource(entering(table))
+    context.with_resource(holding_private(*tables))
 
 
-def optional_table(data: str | None, sql: str | None, db: str | None, context: typer.Context) -> "Table | None":
+def optional_table(data: str | None, sql: str | None, db: str | None, context: typer.Context) -> "Source | None":
     """Return the private table that a command line gives, if it gives one; addresses of no use are refused at once."""
     return next(iter(optional_tables((data,), [] if sql is None else [sql], db, context)), None)
 
 
 def optional_tables(
     paths: Sequence[str | None], sql: Sequence[str], db: str | None, context: typer.Context
-) -> "list[Table]":
+) -> "list[Source]":
     """Return the private tables that a command line gives, by paths or by queries of one database."""
-    from lapwing.rows.elsewhere import Query, addresses  # noqa: PLC0415
+    from lapwing.rows.elsewhere import Query  # noqa: PLC0415
+    from lapwing.rows.entry import source_of  # noqa: PLC0415
 
     given = [path for path in paths if path is not None]
     if bool(sql) != (db is not None):
         raise misuse("--sql and --db go together; give both, or DATA alone", context, code="LW316")
     if db is None:
-        for path in given:
-            addresses([path])
-        return list(given)
+        return [source_of(path) for path in given]
     if given:
         raise misuse("the private table is given twice; give DATA, or --sql and --db", context, code="LW316")
-    return [Query(each, db) for each in sql]
-
-
-def file_of(table: "Table | None") -> Path | None:
-    """Return the file or folder that a private table lies in, which no output may replace."""
-    from lapwing.rows.elsewhere import addresses  # noqa: PLC0415
-
-    if isinstance(table, str):
-        return None if addresses([table]) else Path(table)
-    return None if table is None else table.file
+    return [source_of(Query(each, db)) for each in sql]
 
 
 def stem_of(file: Path) -> str:
@@ -149,27 +139,25 @@ def stem_of(file: Path) -> str:
     return name.removesuffix(Path(name).suffix)
 
 
-def default_rows(table: "Table") -> str:
+def default_rows(table: "Source") -> str:
     """Return where synthetic rows go where nothing is said: beside nobody's file, in this folder."""
-    is_text = isinstance(table, str) and not table.lower().endswith((".parquet", ".pq"))
+    is_text = table.form in ("files", "store") and not str(table.given).lower().endswith((".parquet", ".pq"))
     return str(default_file(table, f"synthetic.{'csv' if is_text else 'parquet'}"))
 
 
-def default_file(table: "Table", ending: str) -> Path:
+def default_file(table: "Source", ending: str) -> Path:
     """Return a file in this folder that is named after a private table, if that lies in a file or folder."""
-    file = file_of(table) if isinstance(table, str) and table != "-" else None
+    file = table.file if table.form == "files" and table.given != "-" else None
     return Path(f"{'table' if file is None else stem_of(file)}.{ending}")
 
 
-def given_words(table: "Table") -> list[str]:
+def given_words(table: "Source") -> list[str]:
     """Return the words of a command line that give a private table, for a command that runs in this process."""
-    return [table] if isinstance(table, str) else ["--sql", table.sql, "--db", table.url]
+    return ["--sql", table.given.sql, "--db", table.given.url] if table.form == "query" else [table.given]
 
 
-def words_of(*tables: "Table | Path") -> list[str]:
+def words_of(*tables: "Source") -> list[str]:
     """Return the words of a command line that give private tables; what may hold a password is not told."""
-    from lapwing.rows.elsewhere import addresses  # noqa: PLC0415
-
-    if all(isinstance(table, str | Path) for table in tables):
-        return ["DATA" if addresses([table]) else str(table) for table in tables]
-    return [*(word for _ in tables for word in ("--sql", "QUERY")), "--db", "URL"]
+    if any(table.form == "query" for table in tables):
+        return [*(word for _ in tables for word in ("--sql", "QUERY")), "--db", "URL"]
+    return ["DATA" if table.form == "store" else str(table.given) for table in tables]

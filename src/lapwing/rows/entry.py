@@ -92,6 +92,11 @@ class Source(Origin):
     kind: Kind
     read: Callable[[Any], _Frame] | None = None
 
+    @property
+    def file(self) -> Path | None:
+        """The first file or folder of this machine that it lies in, which no output may replace."""
+        return Path(self.paths[0]) if self.paths and self.form != "store" else None
+
     @cached_property
     def files(self) -> tuple[Path, ...]:
         """The files of this machine that it is read from, if it is files."""

@@ -1,7 +1,7 @@
 """`lapwing anonymize`."""
 
 import json
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -9,7 +9,7 @@ from lapwing.anonymous.settings import Categories, Output, Partition
 from lapwing.cli import options
 from lapwing.cli.console import busy, is_quiet, speaker
 from lapwing.cli.options import flag, number
-from lapwing.cli.tables import Data, Database, Sql, file_of, given_table
+from lapwing.cli.tables import Data, Database, Sql, given_table
 from lapwing.release.files import write_rows
 from lapwing.rows.out.outputs import rows_format, whole_files
 
@@ -42,12 +42,12 @@ def anonymize(
 ) -> None:
     """Make a k-anonymous table, which is not differentially private."""
     rows_format(output)
-    table = given_table(data, sql, db, context)
+    table: Any = given_table(data, sql, db, context)
     about = output.with_name(output.name + ".anonymous.json")
 
     from lapwing.api.anonymize import anonymize as anonymous_of  # noqa: PLC0415
 
-    with whole_files([output, about], [path for path in (file_of(table), schema) if path is not None]) as places:
+    with whole_files([output, about], [path for path in (table.file, schema) if path is not None]) as places:
         with busy("grouping", quiet=is_quiet(context, quiet)):
             made = anonymous_of(
                 table,

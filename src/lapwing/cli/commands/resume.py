@@ -9,7 +9,7 @@ from lapwing.cli import options
 from lapwing.cli.console import is_quiet, note, speaker
 from lapwing.cli.options import argument
 from lapwing.cli.outputs import produce_release, read_places, resuming, summarize
-from lapwing.cli.tables import Database, Sqls, Tables, file_of, private_tables
+from lapwing.cli.tables import Database, Sqls, Tables, private_tables
 
 if TYPE_CHECKING:
     from lapwing.release.runs.records import Records
@@ -68,7 +68,7 @@ def resume(
     release = produce_release(
         lambda: resumed(transcript, given, tell, schema=schema, memory=memory),
         targets,
-        [*map(file_of, private), transcript, schema],
+        [*(each.file for each in private), transcript, schema],
         rows=rows,
         seed=seed,
         finish=resuming(private, targets, schema, rows=rows, seed=seed, memory=memory),

@@ -12,14 +12,14 @@ from lapwing.cli.console import Say, is_quiet, repeating, speaker
 from lapwing.cli.looking import look_first
 from lapwing.cli.options import option
 from lapwing.cli.outputs import produce
-from lapwing.cli.tables import Data, Database, Sql, default_file, file_of, given_table, words_of
+from lapwing.cli.tables import Data, Database, Sql, default_file, given_table, words_of
 from lapwing.errors import ParameterError
 from lapwing.release.files import certificate_target
 from lapwing.schema.scalars import aligned, visible
 
 if TYPE_CHECKING:
-    from lapwing.cli.tables import Table
     from lapwing.release.runs.learned.running import LearnedDomain
+    from lapwing.rows.entry import Source
     from lapwing.schema.fields import Field
 
 
@@ -119,7 +119,7 @@ def learn(
         lambda: learn_domain(table, settings, book).value,
         _write,
         targets,
-        [file_of(table), schema, options.file_of_ledger(ledger), transcript],
+        [table.file, schema, options.file_of_ledger(ledger), transcript],
         finish=repeating,
         quiet=is_quiet(context, quiet),
     )
@@ -151,7 +151,7 @@ def _dictionaries(texts: Sequence[str]) -> dict[str, Path]:
     return found
 
 
-def _summary(found: "LearnedDomain", table: "Table", output: Path, account: Sequence[str]) -> list[str]:
+def _summary(found: "LearnedDomain", table: "Source", output: Path, account: Sequence[str]) -> list[str]:
     """Return what was learned and what it cost, what was not found, and what comes next."""
     from lapwing.present.certificates import describe_certificate  # noqa: PLC0415
     from lapwing.release.marked import NOTICE  # noqa: PLC0415

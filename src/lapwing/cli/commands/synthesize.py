@@ -14,7 +14,7 @@ from lapwing.cli.console import Say, echo, is_quiet, speaker
 from lapwing.cli.looking import recommendation, said_in_time
 from lapwing.cli.options import option
 from lapwing.cli.outputs import produce_release, read_places, resuming, summarize
-from lapwing.cli.tables import Database, Sqls, Tables, default_rows, file_of, linked_schema, private_tables
+from lapwing.cli.tables import Database, Sqls, Tables, default_rows, linked_schema, private_tables
 from lapwing.errors import DataError, LapwingError, ParameterError
 from lapwing.kernel.budget.budget import requested_budget
 from lapwing.on_demand import extra
@@ -23,11 +23,11 @@ from lapwing.rows.out.outputs import whole_files
 from lapwing.schema.scalars import aligned, nearest
 
 if TYPE_CHECKING:
-    from lapwing.cli.tables import Table
     from lapwing.kernel.terms import Relation
     from lapwing.mechanisms.shared.registration import Mechanism
     from lapwing.model.certificate.certificate import Certificate
     from lapwing.release.release import Release
+    from lapwing.rows.entry import Source
     from lapwing.schema.linked.database import LinkedSchema
     from lapwing.schema.public_tables.tables import PublicTable
 
@@ -118,7 +118,14 @@ def synthesize(
         release = produce_release(
             lambda: release_of(given, checked, **asked),
             targets,
-            [*map(file_of, private), schema, options.file_of_ledger(ledger), transcript, *public_table, *prior],
+            [
+                *(each.file for each in private),
+                schema,
+                options.file_of_ledger(ledger),
+                transcript,
+                *public_table,
+                *prior,
+            ],
             rows=rows,
             finish=resuming(private, targets, schema, rows=rows, memory=memory),
             quiet=silent,
@@ -128,7 +135,7 @@ def synthesize(
         _say_what_delta_gains(say, release.certificate, epsilon)
 
 
-def _new_place(table: "Table") -> str:
+def _new_place(table: "Source") -> str:
     """Return where rows go where nothing is said, if nothing is there."""
     place = default_rows(table)
     options.refuse_existing(Path(place), "holds an earlier release")

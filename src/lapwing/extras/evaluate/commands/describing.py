@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from lapwing.cli.asking import asked, positive, tell, wrong
-from lapwing.cli.tables import default_file, file_of, stem_of, words_of
+from lapwing.cli.tables import default_file, stem_of, words_of
 from lapwing.errors import LapwingError
 from lapwing.schema.scalars import aligned, in_full, nearest, visible
 
 if TYPE_CHECKING:
-    from lapwing.cli.tables import Table
     from lapwing.extras.evaluate.internal.suggestions import Suggestion
+    from lapwing.rows.entry import Source
     from lapwing.schema.fields import Field
     from lapwing.schema.schemas import Schema
 
@@ -37,7 +37,7 @@ class Files:
     run: runs a command line of `lapwing`.
     """
 
-    table: "Table"
+    table: "Source"
     folder: Path
     run: Callable[[list[str]], object]
 
@@ -104,7 +104,7 @@ def _drafted(files: Files) -> "tuple[Schema, Sequence[Suggestion], _Book]":
     from lapwing.extras.evaluate.internal.suggestions import look, suggest  # noqa: PLC0415
     from lapwing.rows.files import PROGRAMS  # noqa: PLC0415
 
-    file = file_of(files.table)
+    file = files.table.file
     if file is None or file.suffix.lower() not in PROGRAMS:
         given = shlex.join(words_of(files.table))
         tell(f"\n$ lapwing schema draft {given}   (internal: names, types, how the file is written)")

@@ -12,7 +12,7 @@ from lapwing.cli import options
 from lapwing.cli.console import is_quiet, repeating, speaker
 from lapwing.cli.options import argument, option
 from lapwing.cli.outputs import produce
-from lapwing.cli.tables import Database, Sql, file_of, given_table, linked_schema, optional_table, stem_of
+from lapwing.cli.tables import Database, Sql, given_table, linked_schema, optional_table, stem_of
 
 if TYPE_CHECKING:
     from lapwing.extras.evaluate.bought import BoughtEvaluation
@@ -149,6 +149,7 @@ def _tables(
     """Return both tables and their schema; linked tables by name, from a folder or database of them all."""
     from lapwing.release.runs.settings import usable_schema  # noqa: PLC0415
     from lapwing.rows.elsewhere import tables_from  # noqa: PLC0415
+    from lapwing.rows.entry import tables_by_name  # noqa: PLC0415
 
     sql, db = query
     linked = linked_schema(schema, [real] if real else [], [sql] if sql else [], db, context)
@@ -156,14 +157,15 @@ def _tables(
         if real is None:
             raise options.misuse("linked tables are of a folder or database; leave --sql out", context, code="LW903")
         columns = {name: linked.as_written(name).names for name in linked.given}
-        return tables_from(real, columns), tables_from(synthetic, columns), linked
+        tables = [tables_by_name(tables_from(each, columns), linked.given) for each in (real, synthetic)]
+        return tables[0], tables[1], linked
     table, made = given_table(real, sql, db, context), optional_table(synthetic, None, None, context)
     return table, made, usable_schema(schema) if linked is None else linked
 
 
 def _files(table: Any) -> list[Path | None]:  # noqa: ANN401 - a table, or several by name
     """Return the files that tables are read from."""
-    return [file_of(each) for each in (table.values() if isinstance(table, dict) else [table])]
+    return [each.file for each in (table.values() if isinstance(table, dict) else [table])]
 
 
 def _json(found: "Evaluation | BoughtEvaluation") -> str:

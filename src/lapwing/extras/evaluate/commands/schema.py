@@ -30,10 +30,10 @@ from lapwing.schema.scalars import aligned, quote, visible
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from lapwing.cli.tables import Table
     from lapwing.extras.evaluate.internal.schemas import FieldFit, UnitFit
     from lapwing.extras.evaluate.internal.suggestions import Suggestion
     from lapwing.extras.evaluate.metrics.declared import Declared
+    from lapwing.rows.entry import Source
     from lapwing.schema.linked.database import LinkedSchema
     from lapwing.schema.purchases import Purchase
     from lapwing.schema.schemas import Schema
@@ -142,7 +142,7 @@ def check(
     print("\n".join(["", *_units(check_units(table, checked).value)]))
 
 
-def _check_linked(linked: "LinkedSchema", tables: "Mapping[str, Table]", say: "Callable[[str], None]") -> None:
+def _check_linked(linked: "LinkedSchema", tables: "Mapping[str, Source]", say: "Callable[[str], None]") -> None:
     """Show the schemas of linked tables; count what of the tables does not fit."""
     from lapwing.schema.linked.database import published  # noqa: PLC0415
     from lapwing.schema.short import part_in_words  # noqa: PLC0415

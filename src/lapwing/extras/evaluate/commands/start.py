@@ -18,7 +18,7 @@ from lapwing.version import install_command
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from lapwing.cli.tables import Table
+    from lapwing.rows.entry import Source
     from lapwing.schema.purchases import Purchase
     from lapwing.schema.schemas import Schema
 
@@ -57,7 +57,7 @@ def start(
     _released(used, files, budget)
 
 
-def _fits(schema: "Schema", table: "Table | Path") -> bool:
+def _fits(schema: "Schema", table: "Source") -> bool:
     """Say what may cure many invalid values, if there are any; internal, as the look before it."""
     from lapwing.extras.evaluate.internal.looks import refuse_misfits  # noqa: PLC0415
 
