@@ -175,6 +175,28 @@ def test_a_planted_reader_that_writes_is_named(tmp_path: Path, name: str, code: 
     assert len(house_rules.writing_readers(tmp_path)) == 1
 
 
+def test_the_entry_alone_asks_what_data_is() -> None:
+    assert house_rules.asking_what_data_is(PACKAGE) == []
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "def verb(data):\n    return isinstance(data, str)\n",
+        "def verb(real):\n    return hasattr(real, 'columns')\n",
+        "def verb(X):\n    return type(X).__module__\n",
+        "def verb(rows):\n    return hasattr(rows, '__arrow_c_stream__')\n",
+        "from lapwing.rows.files import find_files\n",
+        "from lapwing.rows.elsewhere import Query, addresses\n",
+    ],
+)
+def test_a_planted_question_what_data_is_is_named(tmp_path: Path, code: str) -> None:
+    planted(tmp_path, "release/planted.py", code)
+    planted(tmp_path, "rows/entry.py", code)
+
+    assert len(house_rules.asking_what_data_is(tmp_path)) == 1
+
+
 def test_only_the_front_door_may_make_a_generator(tmp_path: Path) -> None:
     code = "import numpy as np\nrng = np.random.default_rng(np.random.SeedSequence(1))\n"
     planted(tmp_path, "release/runs/generators.py", code)

@@ -309,3 +309,31 @@ def _takes_apart(node: ast.AST) -> bool:
     is_error &= isinstance(told, ast.Call) and [_last_name(each) for each in told.args] in (["error"], ["failure"])
     words = [each.value for argument in node.args for each in ast.walk(argument) if isinstance(each, ast.Constant)]
     return is_told or is_error or any(isinstance(word, str) and _PHRASE.search(word) is not None for word in words)
+
+
+_GIVEN = {"data", "real", "test", "synthetic", "X"}
+"""What parameters are called that take a table as a caller gives it."""
+_ASKING = {"isinstance", "hasattr", "getattr", "type", "issubclass"}
+_OF_ENTRY = {"find_files", "addresses", "is_typed", "files_of_dataset", "query_rows", "empty_answer", "stored_reader"}
+
+
+def asking_what_data_is(package: Path) -> list[str]:
+    """Return where code outside the entry asks what a table is that a caller gave, or does the entry's work."""
+    return [
+        f"{name}:{node.lineno}"
+        for path in python_files(package)
+        if (name := str(path.relative_to(package))) != "rows/entry.py"
+        for node in ast.walk(syntax(path))
+        if _asks_of_data(node)
+    ]
+
+
+def _asks_of_data(node: ast.AST) -> bool:
+    match node:
+        case ast.ImportFrom(names=names):
+            return any(alias.name in _OF_ENTRY for alias in names)
+        case ast.Call(func=ast.Name(id=called), args=[ast.Name(id=given), *_]):
+            return called in _ASKING and given in _GIVEN
+        case ast.Constant(value="__arrow_c_stream__"):
+            return True
+    return False

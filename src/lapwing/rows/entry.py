@@ -31,7 +31,7 @@ from lapwing.rows.files import (
     is_typed,
     open_file,
 )
-from lapwing.rows.frames import FrameReader, LazyReader, Types, arrow_reader, pandas_reader, polars_reader
+from lapwing.rows.frames import FrameReader, LazyReader, Types, arrow_reader, batch_reader, pandas_reader, polars_reader
 from lapwing.rows.guard import bounded, guarded
 from lapwing.rows.kinds import Held, Kind, can_fit
 from lapwing.rows.out.databases import not_installed
@@ -69,7 +69,7 @@ _LIBRARIES: Final[Mapping[tuple[str, str], tuple[Kind, Callable[[Any], _Frame]]]
     ("polars", "DataFrame"): ("polars", polars_reader),
     ("polars", "LazyFrame"): ("polars", LazyReader),
     ("pandas", "DataFrame"): ("pandas", pandas_reader),
-    ("pyarrow", "RecordBatch"): ("pyarrow", arrow_reader),
+    ("pyarrow", "RecordBatch"): ("pyarrow", batch_reader),
     ("pyarrow", "Table"): ("pyarrow", arrow_reader),
     ("pyarrow", "Dataset"): ("pyarrow", DatasetReader),
     ("duckdb", "DuckDBPyRelation"): ("duckdb", RelationReader),

@@ -79,9 +79,8 @@ def _polars_types(schema: pl.Schema) -> Types:
     return [(name, polars_held(dtype)) for name, dtype in schema.items()]
 
 
-def arrow_reader(data: "pa.RecordBatch | pa.Table") -> FrameReader:
-    """Return a reader of a PyArrow table or batch."""
-    table = _as_table(data)
+def arrow_reader(table: "pa.Table") -> FrameReader:
+    """Return a reader of a PyArrow table."""
     return FrameReader(
         table.num_rows,
         lambda name, start, rows: arrow_cells(table.column(name).slice(start, rows)),
@@ -89,20 +88,21 @@ def arrow_reader(data: "pa.RecordBatch | pa.Table") -> FrameReader:
     )
 
 
+def batch_reader(batch: "pa.RecordBatch") -> FrameReader:
+    """Return a reader of a PyArrow batch."""
+    import pyarrow as pa  # noqa: PLC0415 - the user's own
+
+    return arrow_reader(pa.Table.from_batches([batch]))
+
+
 def arrow_types(schema: "pa.Schema") -> Types:
     """Return names and types of the columns of a PyArrow table."""
     return [(each.name, arrow_held(each.type)) for each in schema]
 
 
-def _as_table(data: "pa.RecordBatch | pa.Table") -> "pa.Table":
-    import pyarrow as pa  # noqa: PLC0415 - the user's own
-
-    return pa.Table.from_batches([data]) if isinstance(data, pa.RecordBatch) else data
-
-
 def batch_chunks(batch: "pa.RecordBatch", columns: Sequence[str], rows: int) -> Iterator[dict[str, RawColumn]]:
     """Yield the cells of a PyArrow batch, at most `rows` rows at a time."""
-    return arrow_reader(batch).chunks(columns, rows)
+    return batch_reader(batch).chunks(columns, rows)
 
 
 def pandas_reader(frame: "pd.DataFrame") -> FrameReader:
