@@ -252,7 +252,7 @@ def tables_by_name(data: object, names: Sequence[str]) -> dict[str, Source]:
     if isinstance(tables, tuple) and len(tables) == len(names):
         tables = dict(zip(names, tables, strict=True))
     if not isinstance(tables, Mapping) or set(tables) != set(names):
-        found = ", ".join(map(told, tables)) if isinstance(tables, Mapping) else "others"
+        found = ", ".join(map(told, tables)) if isinstance(tables, Mapping) else "tables without names"
         raise ParameterError(
             f"linked tables must be given by name, those of the schema and no other, got {found}; give "
             f"{{{', '.join(f'{name!r}: ...' for name in names)}}}",
