@@ -31,7 +31,6 @@ from lapwing.extras.studio.rooms.described import (
 )
 from lapwing.extras.studio.rooms.fields import key_of, name_of
 from lapwing.extras.studio.rooms.table import files_of
-from lapwing.rows.elsewhere import Query
 from lapwing.rows.entry import source_of
 from lapwing.rows.files import PROGRAMS
 from lapwing.schema.fields import Field
@@ -135,6 +134,7 @@ def _start(request: Request, job: Job, *, said: str = "") -> Response:
     work = studio_of(request).works.get(job.name, _KIND)
     if work is not None and work.is_done:
         said, work = said or work.said, None
+    source = source_of(job.data)
     return page(
         request,
         "schema_start.html",
@@ -143,8 +143,8 @@ def _start(request: Request, job: Job, *, said: str = "") -> Response:
         room="schema",
         job=job,
         files=_descriptions(request, job),
-        is_typed=source_of(job.data).is_typed,
-        is_query=isinstance(job.data, Query),
+        is_typed=source.is_typed,
+        is_query=source.form == "query",
         work=work,
     )
 
