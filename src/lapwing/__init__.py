@@ -45,7 +45,6 @@ if TYPE_CHECKING:  # what `__getattr__` finds, for checkers of types and for edi
     from lapwing.release.runs.public_tables import PublicTable
     from lapwing.rows.elsewhere import Query
     from lapwing.schema.conditions import Between as between  # noqa: N813
-    from lapwing.schema.linked.database import LinkedSchema
 
 __all__ = [  # noqa: RUF022 - sorted as Python sorts
     "Adaptive",
@@ -59,7 +58,6 @@ __all__ = [  # noqa: RUF022 - sorted as Python sorts
     "LapwingError",
     "LapwingWarning",
     "LinearStatistics",
-    "LinkedSchema",
     "Microaggregation",
     "PMM",
     "PSMM",
@@ -94,7 +92,6 @@ _HOMES = {
     "Independent": "lapwing.mechanisms.independent.mechanism:Independent",
     "KDTree": "lapwing.mechanisms.trees.kd_tree.mechanism:KDTree",
     "LinearStatistics": "lapwing.mechanisms.vectors.linear_statistics.mechanism:LinearStatistics",
-    "LinkedSchema": "lapwing.schema.linked.database:LinkedSchema",
     "Microaggregation": "lapwing.mechanisms.vectors.microaggregation.mechanism:Microaggregation",
     "PMM": "lapwing.mechanisms.trees.pmm.mechanism:PMM",
     "PSMM": "lapwing.mechanisms.trees.psmm.mechanism:PSMM",

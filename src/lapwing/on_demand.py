@@ -32,6 +32,7 @@ PATHS: Final = {
     "from_frame_types": "lapwing.api.schemas:from_frame_types",
     "learn": "lapwing.api.learn:learn",
     "ledgers in Postgres": "lapwing.extras.office.stores.postgres",
+    "linked tables": "lapwing.schema.linked.database:linked_from",
     "looks": "lapwing.extras.evaluate.internal.looks",
     "metadata": "lapwing.extras.connect.metadata.reading",
     "page": "lapwing.extras.evaluate.report.page",

@@ -16,7 +16,6 @@ from lapwing.release.runs.plan.effort import Memory
 from lapwing.release.runs.watching import Progress, ProgressLike
 from lapwing.rows.elsewhere import Query
 from lapwing.rows.kinds import Kind
-from lapwing.schema.linked.database import LinkedSchema
 from lapwing.schema.public_tables.tables import PublicTable
 from lapwing.schema.schemas import Schema
 
@@ -25,7 +24,6 @@ __all__ = [
     "IntoFrame",
     "IntoSeries",
     "Kind",
-    "LinkedSchemaLike",
     "MechanismLike",
     "Memory",
     "Number",
@@ -80,7 +78,6 @@ IntoSeries = _Series
 SchemaLike = Schema | Mapping[str, Any] | PathLike
 ForeignLike = PathLike | Mapping[str, Any] | type[Any] | _Checked
 """What `Schema.from_foreign` reads: other tools' metadata, and classes that say what a row is."""
-LinkedSchemaLike = LinkedSchema | Mapping[str, Any] | PathLike
 MechanismLike = str | Mechanism | Trusted
 """A mechanism's settings, such as ``lw.Adaptive()``, or its name."""
 PriorLike = object

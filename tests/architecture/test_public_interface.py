@@ -58,15 +58,9 @@ GONE = {
     "LinkedRelease.schema": "no public name",
     "LinkedRelease.seed": "no public name",
     "LinkedRelease(*, schema, parent, child, certificate, seed=None)": "no public name",
-    "LinkedSchema(*, parent, child, key, max_children, count='children', rules=())": "it is of any number of tables",
-    "LinkedSchema.child": "LinkedSchema.tables",
-    "LinkedSchema.count": "LinkedTable.count",
-    "LinkedSchema.count_field": "LinkedSchema.coded",
-    "LinkedSchema.counted": "LinkedSchema.coded",
-    "LinkedSchema.joined": "LinkedSchema.coded",
-    "LinkedSchema.joined_names": "LinkedSchema.given_names",
-    "LinkedSchema.max_children": "LinkedSchema.max_rows",
-    "LinkedSchema.parent": "LinkedSchema.tables",
+    **dict.fromkeys(
+        (line for line in KEPT.read_text().splitlines() if line.startswith("LinkedSchema")), "Schema.linked"
+    ),
 }
 """Lines of 6e9dd8a that are no longer so, and why."""
 
@@ -80,27 +74,12 @@ ADDED = [
     "KDTree.prior",
     "PMM(*, depth=None, variant='default', consistency='uniform', max_nodes=4194304, placement='uniform', prior=None)",
     "PMM.prior",
-    "LinkedSchema.fingerprint",
     "Query.file",
     "Release.tables",
-    "LinkedSchema.first_column(self, name)",
-    "LinkedSchema.from_dict(cls, values)",
-    "LinkedSchema.protected",
-    "LinkedSchema(*, tables, rules=(), lookups=(), columns=())",
-    "LinkedSchema.above(self, name)",
-    "LinkedSchema.as_written(self, name)",
-    "LinkedSchema.below(self, name)",
-    "LinkedSchema.coded",
-    "LinkedSchema.columns",
-    "LinkedSchema.given",
-    "LinkedSchema.given_names(self, name)",
-    "LinkedSchema.is_events",
-    "LinkedSchema.lag(self, name)",
-    "LinkedSchema.lookups",
-    "LinkedSchema.max_rows(self, name)",
-    "LinkedSchema.names",
-    "LinkedSchema.table(self, name)",
-    "LinkedSchema.tables",
+    "Schema.linked",
+    "Schema.one_table",
+    "Schema.relations",
+    "Schema.tables",
     "Plan(*, mechanism, settings, reason, request, lines, relation, privacy_unit, max_rows, has_public_rows, "
     "expected_rows, accuracy, effort, delta_gain, max_rows_effects, assumed_fields, dp_fields, notes=())",
     "Plan.asked",
@@ -114,9 +93,9 @@ ADDED = [
     "Release.layout",
     "Release.sample(self, n=None, seed=None, where=None, *, like=None)",
     "Release.plot(self, columns=None)",
-    "Schema(*, fields, privacy_unit=None, is_draft=False, name='', questions=(), purchases=(), weight=None, "
+    "Schema(*, fields=(), privacy_unit=None, is_draft=False, name='', questions=(), purchases=(), weight=None, "
     "public_tables=(), rules=(), dialect=Dialect(delimiter=None, quote_char='\"', encoding=None, header=True, "
-    "skip_rows=0, sheet=None, names=()))",
+    "skip_rows=0, sheet=None, names=()), linked=None)",
     "Schema.as_written_out",
     "Schema.dialect",
     "Schema.names_every_unit",

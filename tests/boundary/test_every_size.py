@@ -15,10 +15,10 @@ from helpers.grown_questions import KINDS, grown_pair
 from helpers.grown_texts import text_flags
 from lapwing.kernel.questions.registered import KINDS as REGISTERED
 from lapwing.rows.linked import code_linked
-from lapwing.schema.linked.database import LinkedSchema
+from lapwing.schema.schemas import Schema
 
 HOME = {"name": "home", "type": "integer", "role": "identifier"}
-LINKED = LinkedSchema.load(
+LINKED = Schema.load(
     {
         "tables": {
             "homes": {
@@ -32,7 +32,7 @@ LINKED = LinkedSchema.load(
             },
         }
     }
-)
+).linked
 TERMS = (("add-remove", 1), ("replace-one", 3), ("replace-one", 1), ("add-remove", 3))
 SLOW = ("TreeCounts", "SelectWorst", "SelectWorst of large tables")
 """Of which CI asks up to 100,000 cells."""

@@ -17,7 +17,7 @@ from helpers.planted_values import watched
 from lapwing.errors import DataError, LapwingError, LapwingWarning, ParameterError, SchemaError
 from lapwing.model.linked_files import LinkedCertificate
 from lapwing.release.runs import public_rows
-from lapwing.schema.linked.database import LinkedSchema
+from lapwing.schema.schemas import Schema
 
 HOME = {"name": "home", "type": "integer", "role": "identifier"}
 SCHEMA: dict[str, Any] = {
@@ -61,7 +61,7 @@ def _save(schema: dict[str, Any]) -> None:
 TABLES = {"homes": "patients.csv", "people": "people.csv"}
 PAID: dict[str, Any] = {"epsilon": 2, "mechanism": "independent"}
 LOOKS: dict[str, Callable[[], object]] = {
-    "load": lambda: LinkedSchema.load("s.json"),
+    "load": lambda: Schema.load("s.json").linked,
     "plan": lambda: lw.plan("s.json", epsilon=1, expected_rows={"homes": 9, "people": 9}),
     "lapwing schema check": lambda: lapwing("schema", "check", "s.json"),
 }
@@ -95,7 +95,7 @@ def test_a_schema_that_names_a_private_table_prints_no_cell_of_it(call, place):
 @pytest.mark.parametrize("call", RUNS.values(), ids=RUNS)
 def test_a_lookup_that_is_a_table_of_the_call_is_refused_as_that_though_it_fits(call, place):
     _save(linked("patients.csv", {"name": "home", "type": "integer"}))
-    assert LinkedSchema.load("s.json").lookups[0].rows == ((1,), (2,))
+    assert Schema.load("s.json").linked.lookups[0].rows == ((1,), (2,))
 
     assert "private table itself" in _said(call)
 
@@ -103,7 +103,7 @@ def test_a_lookup_that_is_a_table_of_the_call_is_refused_as_that_though_it_fits(
 def test_a_lookup_that_was_read_before_the_tables_were_known_is_refused_by_its_file(place):
     _save(linked("codes.csv", {"name": "home", "type": "integer"}))
     os.link("patients.csv", "codes.csv")
-    loaded = LinkedSchema.load("s.json")
+    loaded = Schema.load("s.json")
     os.unlink("codes.csv")
 
     with pytest.raises(ParameterError, match="private table itself"):
@@ -153,7 +153,7 @@ def test_of_a_lookups_file_one_sentence_is_told_whatever_is_in_it(place):
         if content is not None:
             Path("codes.csv").write_bytes(content)
         with pytest.raises(SchemaError) as raised:
-            LinkedSchema.load("s.json")
+            Schema.load("s.json")
         said.add(str(raised.value))
         assert raised.value.__cause__ is None
 
@@ -168,13 +168,13 @@ def test_a_refusal_of_the_schema_quotes_no_key_of_a_lookups_file(place):
     _save(schema)
 
     with pytest.raises(SchemaError, match="does not fit the rows") as raised:
-        LinkedSchema.load("s.json")
+        Schema.load("s.json")
     assert "SECRET" not in str(raised.value)
 
     schema["tables"]["people"]["maxRows"] = 0
     _save(schema)
     with pytest.raises(SchemaError, match="people: maxRows"):  # has nothing to do with the file
-        LinkedSchema.load("s.json")
+        Schema.load("s.json")
 
 
 def test_a_link_beside_a_schema_leads_to_no_file_elsewhere(place, tmp_path_factory):
@@ -184,7 +184,7 @@ def test_a_link_beside_a_schema_leads_to_no_file_elsewhere(place, tmp_path_facto
     _save(linked("codes.csv"))
 
     with pytest.raises(SchemaError, match="cannot be used"):
-        LinkedSchema.load("s.json")
+        Schema.load("s.json")
 
 
 # -- What is published as it is, is named.

@@ -123,7 +123,7 @@ def test_a_schema_of_a_stranger_shows_no_file_that_is_not_beside_it(elsewhere, t
     path.write_text(json.dumps(_with(towns={**PUBLIC, "public": elsewhere.format(tmp_path)})))
 
     with pytest.raises(SchemaError, match="must be a file beside the schema") as caught:
-        lw.LinkedSchema.load(path)
+        lw.Schema.load(path)
     assert "SECRET" not in str(caught.value)
 
 
@@ -134,7 +134,7 @@ def test_a_public_file_of_a_stranger_that_is_no_table_is_refused_in_a_sentence(t
     (tmp_path / "db.json").write_text(json.dumps(_with(towns={**PUBLIC, "public": "towns.csv"})))
 
     with pytest.raises(SchemaError, match="towns: "):
-        lw.LinkedSchema.load(tmp_path / "db.json")
+        lw.Schema.load(tmp_path / "db.json")
 
 
 def test_tables_without_end_are_refused_at_once():
@@ -152,7 +152,7 @@ def test_tables_without_end_are_refused_at_once():
     homes = {"primaryKey": "homes", "fields": [{"name": "homes", **key}]}
 
     with pytest.raises(SchemaError, match="must be 100 at most, got 1201"):
-        lw.LinkedSchema.load({"tables": {"homes": homes, **tables}})
+        lw.Schema.load({"tables": {"homes": homes, **tables}})
 
 
 @pytest.mark.parametrize("name", ["../secret", "..", "a/../../secret", "{0}/secret"])
@@ -166,7 +166,7 @@ def test_the_name_of_a_table_leads_out_of_no_folder_that_is_read(name, tmp_path)
 
 def test_a_key_that_is_also_the_parents_is_refused():
     with pytest.raises(SchemaError, match="is its own key and that of homes"):
-        lw.LinkedSchema.load(_with(people={"primaryKey": "home"}))
+        lw.Schema.load(_with(people={"primaryKey": "home"}))
 
 
 @pytest.mark.parametrize("names", [("lapwing_rows", "people"), ("homes", "homes rows"), ("homes.x", "homes.x rows")])

@@ -222,13 +222,13 @@ def real_tables(folder, parent, child, key, most, order):
     rows = pl.read_parquet(folder / "data.parquet").head(150)
     if order is not None:
         unit = {"privacyUnit": {"field": key, "maxRows": most}, "order": order, "constant": parent, "name": "child"}
-        schema = lw.LinkedSchema.load({**unit, "fields": [fields[name] for name in (key, *parent, *child)]})
+        schema = lw.Schema.load({**unit, "fields": [fields[name] for name in (key, *parent, *child)]}).linked
         return schema, {"child": rows.select(key, *parent, *child)}
     parts = {
         part: {"fields": [fields[name] for name in (key, *names)]}
         for part, names in (("parent", parent), ("child", child))
     }
-    schema = lw.LinkedSchema.load({**parts, "key": key, "maxChildren": most})
+    schema = lw.Schema.load({**parts, "key": key, "maxChildren": most}).linked
     return schema, {"parent": rows.select(key, *parent), "child": rows.select(key, *child)}
 
 
@@ -268,7 +268,7 @@ def chain(limits):
             | ({} if limit is None else {f"k{level - 1}": parents})
         )
         above = list(range(len(parents)))
-    return lw.LinkedSchema.load({"tables": tables}), frames
+    return lw.Schema.load({"tables": tables}).linked, frames
 
 
 @pytest.mark.parametrize("limits", [(3,), (2, 3), (2, 1, 3), (2, 3, 1, 2), (2, 1, 2, 1, 2)], ids=str)

@@ -14,7 +14,7 @@ from lapwing.mechanisms.registry import MECHANISMS, looks_at_misfits, registrati
 from lapwing.model.certificate.notices import Notice
 from lapwing.release.runs.settings import SETTINGS, Settings, misfit_share, read_settings
 from lapwing.rows.linked import code_linked
-from lapwing.schema.linked.database import LinkedSchema
+from lapwing.schema.schemas import Schema
 
 ROWS = 900
 SPENT = Fraction(2, 25)
@@ -266,7 +266,7 @@ def test_keys_that_meet_are_no_matter():
 
 
 def test_the_rows_of_a_unit_move_what_is_counted_of_keys_by_no_more_than_it_may_own():
-    described, rng = LinkedSchema.load(LINKED), np.random.default_rng(5)
+    described, rng = Schema.load(LINKED).linked, np.random.default_rng(5)
     seen = set()
     for _ in range(60):
         homes = [f"h{k}" for k in rng.integers(0, 8, rng.integers(1, 9))]

@@ -108,7 +108,6 @@ NAMES = {
     "LapwingError",
     "LapwingWarning",
     "LinearStatistics",
-    "LinkedSchema",
     "PMM",
     "PSMM",
     "Grid",

@@ -160,7 +160,7 @@ PYTHON = {
     "check_units": lambda data, _: check_units(data, lw.Schema.from_dict(UNITS)),
     "synthesize of linked tables": lambda data, _: lw.synthesize({"parent": others(), "child": data}, TURNED, **SIMPLE),
     "synthesize of events": lambda data, _: lw.synthesize(data, EVENTS, **SIMPLE),
-    "check_linked": lambda data, _: check_linked({"parent": data, "child": others()}, lw.LinkedSchema.load(LINKED)),
+    "check_linked": lambda data, _: check_linked({"parent": data, "child": others()}, lw.Schema.load(LINKED).linked),
     "suggest": lambda data, _: suggest(data, lw.Schema.draft(ordinary())),
 }
 

@@ -16,7 +16,6 @@ from lapwing.extras.office.policy import read_policy
 from lapwing.extras.studio.jobs import JOBS, Choices, Job, read_job
 from lapwing.kernel.codec import PLAIN
 from lapwing.release.runs.public_tables import read_public_tables, with_public_tables
-from lapwing.schema.linked.database import LinkedSchema
 from lapwing.schema.schemas import Schema
 
 NEEDED = {"constraints": {"required": True}}
@@ -126,8 +125,8 @@ def read_schema(path: Path) -> object:
 
 
 def read_linked(path: Path) -> object:
-    schema = LinkedSchema.load(path)
-    assert LinkedSchema.load(schema.to_dict()) == schema
+    schema = Schema.load(path).linked
+    assert Schema.load(schema.to_dict()).linked == schema
     return schema.coded
 
 

@@ -9,7 +9,6 @@ from helpers.linked_homes import SCHEMA
 from helpers.linked_runs import coded_rows
 from helpers.naive_truncation import kept_of_unit
 from lapwing.anonymous.vectors import read_rows
-from lapwing.schema.linked.database import LinkedSchema
 from lapwing.schema.schemas import Schema
 
 HOMES = [None, 7, 7, 7, 8, 8, 9] * 5
@@ -41,7 +40,7 @@ def test_anonymous_tables_keep_the_rows_of_smallest_hash(max_rows, named):
 
 
 def test_linked_tables_keep_the_rows_of_smallest_hash_of_each_key():
-    schema = LinkedSchema.load(SCHEMA | {"maxChildren": 2})
+    schema = Schema.load(SCHEMA | {"maxChildren": 2}).linked
     parents = pl.DataFrame({"home": HOMES, "rooms": ROOMS, "kind": ["flat"] * len(HOMES)})
     children = pl.DataFrame({"home": HOMES, "person": ["p"] * len(HOMES), "age": AGES})
 

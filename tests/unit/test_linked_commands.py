@@ -103,7 +103,7 @@ def test_a_plan_of_linked_tables_has_a_part_for_each_and_says_which_number_is_mi
     found = lw.plan("homes.json", expected_rows={"homes": 300, "people": 600}, rho=1)
     first, *lines_of_people = found.parts["people"].lines
     rest = found.parts["people"].total.amount - first.cost.amount
-    alone = lw.plan(lw.LinkedSchema.load(HOMES).coded["people"], expected_rows=600, rho=rest)
+    alone = lw.plan(lw.Schema.load(HOMES).linked.coded["people"], expected_rows=600, rho=rest)
 
     lines = [line.split() for line in said.out.splitlines()]
     assert ["homes", "25.0%", "ε", "=", "0.5", "300"] in [line[:6] for line in lines]
@@ -148,5 +148,5 @@ def test_what_does_not_go_is_refused_in_one_line_and_leaves_no_file(place, argum
 def test_a_transcript_or_model_by_another_hand_names_no_file_as_a_public_table(place):
     schema = {"tables": {**HOMES["tables"], "towns": {"public": "stays.csv", "primaryKey": "who", "fields": [WHO]}}}
 
-    with pytest.raises(lw.SchemaError, match="must hold the rows of public tables, and no path"):
-        lw.LinkedSchema.from_dict(schema)
+    with pytest.raises(lw.SchemaError, match="must be a list of rows"):
+        lw.Schema.from_dict(schema)

@@ -6,7 +6,7 @@ import pytest
 
 from lapwing.errors import SchemaError
 from lapwing.extras.connect.metadata.reading import read_foreign_tables
-from lapwing.schema.linked.database import LinkedSchema
+from lapwing.schema.schemas import Schema
 
 KEY = {"name": "clinic", "type": "integer", "role": "identifier"}
 TOWN = {"name": "town", "type": "string"}
@@ -36,15 +36,16 @@ def test_cells_of_a_file_have_the_types_of_their_fields(tmp_path):
     (tmp_path / "c.csv").write_text("urban,clinic,beds,share,since\nTrue,7,10,0.5,2001-02-03\nfalse,8,,2,\n")
     (tmp_path / "db.json").write_text(json.dumps(schema("c.csv", *fields)))
 
-    linked = LinkedSchema.load(tmp_path / "db.json")
+    linked = Schema.load(tmp_path / "db.json").linked
 
     assert linked.lookups[0].rows == ((7, 10, 0.5, True, "2001-02-03"), (8, None, 2, False, None))
     assert linked.lookups[0].schema.field("beds").categories == (10,)
-    assert LinkedSchema.load(linked.to_dict()) == linked
+    assert Schema.load(linked.to_dict()).linked == linked
 
 
 def test_a_key_to_a_public_table_has_its_keys_as_categories_which_are_public():
-    field = LinkedSchema.load(schema([{"clinic": 8, "town": "x"}, {"clinic": 7}], TOWN)).coded["visits"].field("clinic")
+    linked = Schema.load(schema([{"clinic": 8, "town": "x"}, {"clinic": 7}], TOWN)).linked
+    field = linked.coded["visits"].field("clinic")
 
     assert (field.categories, field.provenance, field.required) == ((8, 7), "public", True)
 
@@ -52,7 +53,7 @@ def test_a_key_to_a_public_table_has_its_keys_as_categories_which_are_public():
 def test_a_domain_that_the_schema_states_stays():
     field = {"name": "beds", "type": "integer", "constraints": {"minimum": 0, "maximum": 99}}
 
-    lookup = LinkedSchema.load(schema([[7, 10]], field)).lookups[0]
+    lookup = Schema.load(schema([[7, 10]], field)).linked.lookups[0]
 
     assert lookup.schema.field("beds").maximum == 99
 
@@ -63,7 +64,7 @@ def test_a_domain_that_the_schema_states_stays():
 )
 def test_a_cell_of_another_type_is_refused(kind, cell):
     with pytest.raises(SchemaError, match=f'clinics: "x" is of type {kind}, and a public row has'):
-        LinkedSchema.load(schema([[7, cell]], {"name": "x", "type": kind}))
+        Schema.load(schema([[7, cell]], {"name": "x", "type": kind}))
 
 
 def test_a_draft_whose_questions_are_answered_is_a_schema_of_linked_tables():
@@ -90,7 +91,7 @@ def test_a_draft_whose_questions_are_answered_is_a_schema_of_linked_tables():
         }
     ).to_dict()
     with pytest.raises(SchemaError, match="people has an open question: whose rows are protected together"):
-        LinkedSchema.load(draft)
+        Schema.load(draft)
 
     tables = draft["tables"]
     tables["clinics"]["public"] = [["a", "Bern"], ["b", None]]
@@ -98,7 +99,7 @@ def test_a_draft_whose_questions_are_answered_is_a_schema_of_linked_tables():
         del table["questions"], table["draft"]
         if "maxRows" in table:
             table["maxRows"] = 2
-    linked = LinkedSchema.load(draft)
+    linked = Schema.load(draft).linked
 
     assert linked.names == ("people", "visits", "drugs")
     assert linked.coded["visits"].field("clinic").categories == ("a", "b")
@@ -109,10 +110,10 @@ def test_linked_tables_in_a_file_of_a_release_hold_the_rows_of_a_lookup_and_no_p
     monkeypatch.chdir(tmp_path)
     (tmp_path / "c.csv").write_text("clinic,town\n1,x\n2,y\n")
     (tmp_path / "db.json").write_text(json.dumps(schema("c.csv", TOWN)))
-    written = LinkedSchema.load("db.json").to_dict()
-    assert LinkedSchema.from_dict(written).lookups[0].rows == ((1, "x"), (2, "y"))
+    written = Schema.load("db.json").linked.to_dict()
+    assert Schema.from_dict(written).linked.lookups[0].rows == ((1, "x"), (2, "y"))
 
     written["tables"]["clinics"]["public"] = f"{tmp_path}{path}" if path.startswith("/") else path
 
-    with pytest.raises(SchemaError, match="must hold the rows of public tables, and no path"):
-        LinkedSchema.from_dict(written)
+    with pytest.raises(SchemaError, match="must be a list of rows"):
+        Schema.from_dict(written)

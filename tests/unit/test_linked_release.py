@@ -78,7 +78,7 @@ def test_rules_that_leave_nobody_a_child_are_refused_when_the_schema_is_loaded()
     rules = [{"never": {"age": {"maximum": 50}}}, {"never": {"age": {"minimum": 51}}}]
 
     with pytest.raises(lw.SchemaError):
-        lw.LinkedSchema.load({**SCHEMA, "rules": rules})
+        lw.Schema.load({**SCHEMA, "rules": rules})
 
 
 # ------------------------------------------------------------------------------------------------ cost and certificate
@@ -169,7 +169,7 @@ def test_a_family_that_the_childrens_own_map_rules_out_is_not_drawn(mechanism, b
 def test_where_no_parent_drawn_can_have_a_child_parents_are_those_of_the_child_model():
     found = farms(epsilon=0.05, mechanism="independent")
     rng = np.random.default_rng(1)
-    rows = LinkedRows(found.schema, {name: part.model for name, part in found.tables.items()})
+    rows = LinkedRows(found.linked, {name: part.model for name, part in found.tables.items()})
 
     parents = rows._whose_rows_are_known(300, rng)
 

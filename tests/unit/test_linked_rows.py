@@ -15,14 +15,14 @@ from lapwing.schema.groupings.grouping import identity
 
 KEY = {"name": "home", "type": "integer", "role": "identifier"}
 SIZE = {"name": "size", "type": "integer", "constraints": {"minimum": 0, "maximum": 9}}
-SCHEMA = lw.LinkedSchema.load(
+SCHEMA = lw.Schema.load(
     {
         "key": "home",
         "maxChildren": 2,
         "parent": {"fields": [KEY, SIZE]},
         "child": {"fields": [KEY, {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 99}}]},
     }
-)
+).linked
 HOMES = {"home": [3, 1, 2, 1], "size": [7, 5, 6, 4]}
 PEOPLE = {"home": [1, 2, 2, 2, 9, 3], "age": [10, 20, 21, 20, 90, 30]}
 
@@ -116,7 +116,7 @@ DAY = {"name": "day", "type": "integer", "constraints": {"minimum": 1, "maximum"
 def three(most=9, *, is_descending=False, is_ordered=True):
     """Return a schema of homes, people in order of wealth, and visits in order of day."""
     orders = ({"by": "wealth", "descending": is_descending}, "day") if is_ordered else (None, None)
-    return lw.LinkedSchema.load(
+    return lw.Schema.load(
         {
             "tables": {
                 "visits": {
@@ -135,7 +135,7 @@ def three(most=9, *, is_descending=False, is_ordered=True):
                 "homes": {"primaryKey": "home", "fields": [KEY]},
             }
         }
-    )
+    ).linked
 
 
 def drawn(rng, most):
@@ -320,15 +320,15 @@ def test_of_rows_that_say_the_same_key_in_one_home_one_is_used_and_in_two_homes_
 def test_events_are_the_database_of_persons_and_events_that_one_makes_by_hand():
     who = {"name": "who", "type": "integer", "role": "identifier"}
     sex = {"name": "sex", "type": "string", "categories": ["f", "m"]}
-    events = lw.LinkedSchema.load(
+    events = lw.Schema.load(
         {
             "privacyUnit": {"field": "who", "maxRows": 20},
             "order": "day",
             "constant": ["sex"],
             "fields": [who, sex, DAY, FLAG],
         }
-    )
-    by_hand = lw.LinkedSchema.load(
+    ).linked
+    by_hand = lw.Schema.load(
         {
             "tables": {
                 "who": {"primaryKey": "who", "fields": [who, sex]},
@@ -341,7 +341,7 @@ def test_events_are_the_database_of_persons_and_events_that_one_makes_by_hand():
                 },
             }
         }
-    )
+    ).linked
     rng = np.random.default_rng(3)
     at = np.sort(rng.permutation(12 * 20)[:60])
     persons, days = np.divmod(at, 20)

@@ -28,7 +28,7 @@ def names(schema):
 
 
 def test_the_parent_gets_the_number_of_children_as_a_public_column():
-    schema = lw.LinkedSchema.load(described()).coded["parent"]
+    schema = lw.Schema.load(described()).linked.coded["parent"]
 
     count = schema.field("children")
     assert names(schema) == ["home", "size", "children"]
@@ -37,18 +37,19 @@ def test_the_parent_gets_the_number_of_children_as_a_public_column():
 
 
 def test_the_child_gets_its_place_the_row_before_and_the_columns_of_its_parent():
-    schema = lw.LinkedSchema.load(described()).coded["child"]
+    schema = lw.Schema.load(described()).linked.coded["child"]
 
     assert names(schema) == ["home", "person", "flag", "row.number", "row.left", "previous.flag", "size", "children"]
     assert schema.unit_label == "home:4"
 
 
 def test_a_linked_schema_comes_back_from_its_file(tmp_path):
-    linked = lw.LinkedSchema.load(described(count="persons", rules=[{"sum": ["persons"], "equals": "size"}]))
-    (tmp_path / "L.json").write_text(json.dumps(linked.to_dict()))
+    schema = lw.Schema.load(described(count="persons", rules=[{"sum": ["persons"], "equals": "size"}]))
+    schema.save(tmp_path / "L.json")
 
-    assert lw.LinkedSchema.load(tmp_path / "L.json") == linked
-    assert lw.LinkedSchema.load(linked) is linked
+    assert lw.Schema.load(tmp_path / "L.json") == schema == lw.Schema.from_dict(schema.to_dict())
+    assert lw.Schema.load(tmp_path / "L.json").fingerprint == schema.fingerprint
+    assert lw.Schema.load(schema) is schema
 
 
 def test_rules_go_to_the_tables_whose_columns_they_name():
@@ -57,7 +58,7 @@ def test_rules_go_to_the_tables_whose_columns_they_name():
     source = described(rules=rules)
     source["parent"]["rules"] = [own]
 
-    linked = lw.LinkedSchema.load(source)
+    linked = lw.Schema.load(source).linked
 
     assert [rule.text for rule in linked.coded["parent"].rules] == ["never size is 3", "children = size"]
     assert len(linked.coded["child"].rules) == 3
@@ -81,7 +82,7 @@ def test_a_rule_that_is_refused_has_the_number_of_its_own_list(rules, said):
     source["child"]["rules"] = [{"never": {"flag": None}}]
 
     with pytest.raises(lw.SchemaError) as refused:
-        lw.LinkedSchema.load(source)
+        lw.Schema.load(source)
 
     assert said in str(refused.value)
 
@@ -92,11 +93,11 @@ def test_exact_totals_of_children_are_refused_and_those_of_parents_are_not():
     of_parents, of_children = described(parent=(KEY, FLAG), child=(KEY, SIZE)), described()
     of_parents["parent"]["publicTables"] = of_children["child"]["publicTables"] = [table]
 
-    assert lw.LinkedSchema.load(of_parents).coded["parent"].public_tables[0].total == 12
+    assert lw.Schema.load(of_parents).linked.coded["parent"].public_tables[0].total == 12
     with pytest.raises(lw.SchemaError, match=r"child: the public table of flag is exact, .*prior"):
-        lw.LinkedSchema.load(of_children)
+        lw.Schema.load(of_children)
     of_children["child"]["publicTables"] = [{**table, "hold": "prior", "sd": 2}]
-    assert len(lw.LinkedSchema.load(of_children).coded["child"].public_tables) == 1
+    assert len(lw.Schema.load(of_children).linked.coded["child"].public_tables) == 1
 
 
 def test_a_dependency_whose_values_are_not_public_is_kept_by_the_model_of_its_table():
@@ -104,19 +105,19 @@ def test_a_dependency_whose_values_are_not_public_is_kept_by_the_model_of_its_ta
     source = described(parent=(KEY, SIZE, rooms), rules=[{"determines": ["rooms"], "column": "children"}])
     source["parent"]["rules"] = [{"determines": ["size"], "column": "rooms"}]
 
-    linked = lw.LinkedSchema.load(source)
+    linked = lw.Schema.load(source).linked
 
     assert len(linked.coded["parent"].rules) == 2
     assert linked.coded["child"].rules == ()
     with pytest.raises(lw.SchemaError, match="lets rows determine"):
-        lw.LinkedSchema.load(described(rules=[{"determines": ["flag"], "column": "size"}]))
+        lw.Schema.load(described(rules=[{"determines": ["flag"], "column": "size"}]))
 
 
 def test_a_rule_of_parents_that_names_a_column_of_both_tables_is_refused():
     rules = [{"order": ["children", "parent.size"]}]
 
     with pytest.raises(lw.SchemaError, match="names a column that no table has beside the others"):
-        lw.LinkedSchema.load(described(child=(KEY, FLAG, SIZE), rules=rules))
+        lw.Schema.load(described(child=(KEY, FLAG, SIZE), rules=rules))
 
 
 # ------------------------------------------------------------------------------------------------- any number of tables
@@ -153,7 +154,7 @@ def database(**changes):
 
 
 def test_tables_are_a_tree_whose_rows_have_what_is_above_and_before():
-    linked = lw.LinkedSchema.load(database())
+    linked = lw.Schema.load(database()).linked
 
     assert linked.names == ("homes", "pets", "people", "visits")
     assert {name: [field.name for field in schema.columns] for name, schema in linked.coded.items()} == {
@@ -185,13 +186,13 @@ def test_tables_are_a_tree_whose_rows_have_what_is_above_and_before():
 
 
 def test_a_database_comes_back_from_its_file_with_its_public_tables(tmp_path):
-    linked = lw.LinkedSchema.load(database())
+    linked = lw.Schema.load(database()).linked
     (tmp_path / "clinics.csv").write_text("clinic,beds\nnorth,3\nsouth,\n")
     (tmp_path / "L.json").write_text(json.dumps(database(clinics={"public": "clinics.csv"})))
-    from_file = lw.LinkedSchema.load(tmp_path / "L.json")
+    from_file = lw.Schema.load(tmp_path / "L.json").linked
 
-    assert lw.LinkedSchema.load(json.loads(json.dumps(linked.to_dict()))) == linked
-    assert lw.LinkedSchema.load(from_file.to_dict()) == from_file
+    assert lw.Schema.load(json.loads(json.dumps(linked.to_dict()))).linked == linked
+    assert lw.Schema.load(from_file.to_dict()).linked == from_file
     assert from_file.lookups[0].keys == linked.lookups[0].keys == ("north", "south")
     assert from_file.coded == linked.coded
 
@@ -211,11 +212,112 @@ EVENTS = {
 
 
 def test_events_are_those_of_persons_who_have_the_constant_columns():
-    linked = lw.LinkedSchema.load(EVENTS)
+    linked = lw.Schema.load(EVENTS).linked
 
     assert (linked.names, linked.given, linked.is_events) == (("person", "stays"), ("stays",), True)
     assert names(linked.coded["person"]) == ["person", "size", "rows"]
     assert linked.as_written("stays").names == ("person", "size", "day", "state")
     assert [len(linked.coded[name].rules) for name in linked.names] == [1, 3]
-    assert lw.LinkedSchema.load(linked.to_dict()) == linked
-    assert lw.LinkedSchema.load(linked.to_dict()).to_dict() == linked.to_dict()
+    assert lw.Schema.load(linked.to_dict()).linked == linked
+    assert lw.Schema.load(linked.to_dict()).linked.to_dict() == linked.to_dict()
+
+
+# --------------------------------------------------------------------------------- one class, for one table and several
+
+
+def test_a_schema_has_tables_and_relations_and_one_table_is_a_list_of_one():
+    one, several, events = map(lw.Schema.load, ({"name": "x", "fields": [SIZE]}, database(), EVENTS))
+
+    assert dict(one.tables) == {"x": one}
+    assert {name: schema.names for name, schema in several.tables.items()} == {
+        "homes": ("home", "size"),
+        "pets": ("home", "flag"),
+        "people": ("home", "person", "size"),
+        "visits": ("person", "day", "state", "clinic"),
+    }
+    assert {name: schema.names for name, schema in events.tables.items()} == {
+        "stays": ("person", "size", "day", "state")
+    }
+    found = [
+        [(each.name, each.parent, each.max_rows) for each in schema.relations] for schema in (one, several, events)
+    ]
+    assert found == [
+        [],
+        [("pets", "homes", 1), ("people", "homes", 4), ("visits", "people", 3)],
+        [("stays", "person", 5)],
+    ]
+
+
+OF_ONE_TABLE = {
+    "names": lambda schema: schema.names,
+    "columns": lambda schema: schema.columns,
+    "target": lambda schema: schema.target,
+    "field": lambda schema: schema["size"],
+    "in": lambda schema: "size" in schema,
+    "len": len,
+    "max_rows": lambda schema: schema.max_rows,
+    "unit_label": lambda schema: schema.unit_label,
+    "names_every_unit": lambda schema: schema.names_every_unit,
+    "coded_rules": lambda schema: schema.coded_rules,
+    "as_written_out": lambda schema: schema.as_written_out,
+    "select": lambda schema: schema.select(["size"]),
+    "|": lambda schema: schema | {"size": {"required": True}},
+    "of |": lambda schema: lw.Schema.load({"fields": [SIZE]}) | schema,
+    "check": lambda schema: schema.check("nothing.csv"),
+    "load_draft": lw.Schema.load_draft,
+    "learn": lambda schema: lw.Schema.learn("nothing.csv", schema, epsilon=1),
+    "anonymize": lambda schema: lw.anonymize("nothing.csv", schema, min_group_size=5),
+}
+
+
+@pytest.mark.parametrize("asked", OF_ONE_TABLE.values(), ids=OF_ONE_TABLE)
+@pytest.mark.parametrize("described", [database(), EVENTS], ids=["several", "events"])
+def test_what_is_of_one_table_is_refused_of_several_before_a_row_is_read(asked, described):
+    with pytest.raises(lw.SchemaError, match="this takes one table") as refused:
+        asked(lw.Schema.load(described))
+
+    assert refused.value.code == "LW250"
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"linked": {"tables": {}}}, "one private table must be the first"),
+        ({"linked": "L.json"}, "the schema of linked tables must be an object"),
+        ({"name": "x"}, "name is said of one table"),
+        ({"rules": ({"never": {"size": 3}},)}, "rules is said of one table"),
+        ({"is_draft": True}, "is_draft is said of one table"),
+    ],
+    ids=["no tables", "a path", "name", "rules", "draft"],
+)
+def test_nothing_is_said_of_one_table_beside_several(given, said):
+    linked = lw.Schema.load(database()).linked
+
+    with pytest.raises(lw.SchemaError, match=said):
+        lw.Schema(**{"linked": linked, **given})
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"homes": {"maxRows": 3, "foreignKey": {}}}, "homes"),
+        ({"visits": {"maxRows": "3"}}, "visits: maxRows must be a whole number"),
+        ({"visits": {"maxRows": None}}, 'visits needs "maxRows"'),
+        ({"visits": {"maxRows": 10_001}}, "visits: maxRows"),
+        ({"visits": {"maxRow": 3}}, "visits.*maxRow"),
+        ({"visits": {"order": {"by": "day", "down": True}}}, "order.*down"),
+        ({"people": {"foreignKeys": ["home"]}}, "people: foreignKeys"),
+        ({"people": {"primaryKey": 7}}, "people"),
+    ],
+    ids=range(8),
+)
+def test_a_key_that_is_unknown_missing_or_of_another_type_is_refused_with_its_place(changes, said):
+    with pytest.raises(lw.SchemaError, match=said):
+        lw.Schema.load(database(**changes))
+
+
+def test_there_are_at_most_a_hundred_tables():
+    tables = {f"t{number}": {"fields": [SIZE]} for number in range(101)}
+
+    with pytest.raises(lw.SchemaError, match="100 at most"):
+        lw.Schema.load({"tables": tables})

@@ -32,7 +32,8 @@ def test_a_method_is_bound_and_a_function_is_not():
 
 
 def test_cards_of_notebooks_are_of_all_that_is_shown():
+    public = {lw.Release, lw.Schema, lw.Plan, lw.Synthesizer, LinkedRelease, LinkedPlan}
     cards = set(DESCRIBED)
 
     assert all(issubclass(kind, Shown) for kind in cards)
-    assert {lw.Release, lw.Schema, lw.Plan, lw.Synthesizer, LinkedRelease, LinkedPlan, lw.LinkedSchema} < cards
+    assert public < cards

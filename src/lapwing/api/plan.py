@@ -20,15 +20,16 @@ from lapwing.release.runs.plan.planning import common_figure, expected_terms, pl
 from lapwing.release.runs.settings import Settings, read_settings, spending_of
 from lapwing.release.runs.shares import USUAL_DELTA
 from lapwing.rows.entry import private_boundary
-from lapwing.schema.linked.database import is_linked
-from lapwing.typing import LinkedSchemaLike, MechanismLike, PriorLike, PublicTablesLike, Relation, SchemaLike
+from lapwing.schema.linked.database import LinkedTables
+from lapwing.schema.schemas import Schema
+from lapwing.typing import MechanismLike, PriorLike, PublicTablesLike, Relation, SchemaLike
 
 _SEED: Final = 0
 
 
 @private_boundary
 def plan(
-    schema: SchemaLike | LinkedSchemaLike,
+    schema: SchemaLike,
     *,
     expected_rows: int | Mapping[str, int],
     epsilon: Number | None = None,
@@ -45,7 +46,7 @@ def plan(
 
     Parameters
     ----------
-    schema : Schema, path or mapping; LinkedSchema
+    schema : Schema, path or mapping
         Everything public about the table, or about linked ones.
     expected_rows : int, at least 1; or mapping of str to int
         A public guess of the number of rows, made without the data. Of linked tables one for each, by name; of events
@@ -83,13 +84,14 @@ def plan(
             "a plan needs expected_rows, a public guess of the number of rows; give a whole number", code="LW315"
         )
     asked: Any = {"epsilon": epsilon, "delta": delta, "rho": rho, "mechanism": mechanism, "seed": _SEED}
-    if is_linked(schema):
+    checked = Schema.load(schema)
+    if checked.linked is not None:
         refuse_settings_of_one(neighbours=neighbours, public_tables=public_tables, prior=prior, memory=memory)
-        return cast("Plan", _linked(schema, expected_rows=expected_rows, shares=shares, **asked))
+        return cast("Plan", _linked(checked.linked, expected_rows=expected_rows, shares=shares, **asked))
     refuse_shares_of_one(shares)
     limit = read_memory(memory)
     settings = read_settings(
-        schema,
+        checked,
         neighbours=neighbours,
         expected_rows=cast("int", expected_rows),
         public_tables=public_tables,
@@ -129,9 +131,9 @@ def _plan_of(settings: Settings, *, is_default: bool, is_part: bool = False) -> 
     )
 
 
-def _linked(schema: object, *, mechanism: object, **asked: Any) -> LinkedPlan:  # noqa: ANN401
+def _linked(linked: LinkedTables, *, mechanism: object, **asked: Any) -> LinkedPlan:  # noqa: ANN401
     """Return the plan of linked tables; asked: as `read_linked_settings`."""
-    settings = read_linked_settings(schema, mechanism=mechanism, transcript=None, **asked)
+    settings = read_linked_settings(linked, mechanism=mechanism, transcript=None, **asked)
     lacking = [name for name, part in settings.parts.items() if part.expected_rows is None]
     if lacking:
         such = ", ".join(f"{name!r}: {1000 * number}" for number, name in enumerate(settings.parts, 1))

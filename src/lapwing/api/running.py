@@ -48,7 +48,7 @@ from lapwing.rows.entry import source_of, tables_by_name
 from lapwing.rows.layouts import layout_of
 from lapwing.rows.linked import CodedTable, code_linked
 from lapwing.rows.source import coded_table
-from lapwing.schema.linked.database import LinkedSchema, with_files
+from lapwing.schema.linked.database import LinkedTables, with_files
 
 # -- Release one table, or several one after the other: one debit, one record.
 
@@ -246,12 +246,12 @@ def warned(paid: Certificate | LinkedCertificate) -> None:
 _OTHERS = ((EVALUATION, "evaluation with a budget"), (DOMAIN, "learned domain"))
 
 
-def linked_of(transcript: Path) -> LinkedSchema | None:
+def linked_of(transcript: Path) -> LinkedTables | None:
     """Return the schema of a transcript of linked tables; None of another, or where that cannot be read."""
     try:
         with transcript.open("rb") as file:
             settings = json.loads(file.readline())["settings"]
-            linked = LinkedSchema.from_dict(settings["linked"]) if "linked" in settings else None
+            linked = LinkedTables.from_dict(settings["linked"]) if "linked" in settings else None
             return linked and with_files(linked, settings.get("published"))
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None  # what is wrong with it is said where it is taken up

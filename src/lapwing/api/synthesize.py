@@ -21,11 +21,10 @@ from lapwing.release.runs.records import Book, Records, records_of, resumable, t
 from lapwing.release.runs.settings import Settings, read_settings
 from lapwing.release.runs.watching import following
 from lapwing.rows.entry import private_boundary
-from lapwing.schema.linked.database import is_linked
 from lapwing.schema.scalars import path_text
+from lapwing.schema.schemas import Schema
 from lapwing.typing import (
     IntoFrame,
-    LinkedSchemaLike,
     MechanismLike,
     PathLike,
     PriorLike,
@@ -39,7 +38,7 @@ from lapwing.typing import (
 @private_boundary
 def synthesize(
     data: IntoFrame | Mapping[str, IntoFrame],
-    schema: SchemaLike | LinkedSchemaLike,
+    schema: SchemaLike,
     *,
     epsilon: Number | None = None,
     delta: Number | None = None,
@@ -65,8 +64,8 @@ def synthesize(
     data : path, list of paths, pandas, Polars (eager or lazy) or PyArrow table, or Query
         The private rows. Columns that the schema does not name are ignored. Linked tables: a mapping from their names
         to tables.
-    schema : Schema, path or mapping; LinkedSchema
-        Everything public about the table. Of linked tables, and of events in the order of time, a `LinkedSchema`.
+    schema : Schema, path or mapping
+        Everything public about the table, about linked tables, or about events in the order of time.
     epsilon : number above 0, optional
         Alone: pure ε-DP. With ``delta``: (ε, δ)-DP through zCDP. A float is read as it is written.
     delta : number in [0, 1), optional
@@ -144,12 +143,13 @@ def synthesize(
     asked: Any = {"epsilon": epsilon, "delta": delta, "rho": rho, "mechanism": mechanism}
     asked |= {"expected_rows": expected_rows, "seed": seed, "transcript": book.path}
     of_one: Any = {"neighbours": neighbours, "public_tables": public_tables, "prior": prior, "misfits": misfits}
-    if is_linked(schema):
+    checked = Schema.load(schema)
+    if checked.linked is not None:
         refuse_settings_of_one(memory=memory, **of_one)
-        settings: Settings | LinkedSettings = read_linked_settings(schema, shares=shares, **asked)
+        settings: Settings | LinkedSettings = read_linked_settings(checked.linked, shares=shares, **asked)
     else:
         refuse_shares_of_one(shares)
-        settings = read_settings(schema, **of_one, **asked)
+        settings = read_settings(checked, **of_one, **asked)
     with following(progress):
         return cast("Release", release_of(data, settings, book, memory=memory))
 

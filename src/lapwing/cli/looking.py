@@ -17,16 +17,13 @@ from lapwing.schema.scalars import quote
 
 if TYPE_CHECKING:
     from lapwing.rows.entry import Source
-    from lapwing.schema.linked.database import LinkedSchema
     from lapwing.schema.schemas import Schema
 
 
 _MOST_KEPT = 1000
 
 
-def look_first(
-    data: "Sequence[Source]", schema: "Schema | LinkedSchema", named: Path, *, check: bool, misfits: str, say: Say
-) -> None:
+def look_first(data: "Sequence[Source]", schema: "Schema", named: Path, *, check: bool, misfits: str, say: Say) -> None:
     """Look at private tables where it is asked for, or recommend it where nobody has looked at these.
 
     named: the schema's file, for the command that is recommended.
@@ -36,17 +33,11 @@ def look_first(
         say(said)
 
 
-def recommendation(
-    data: "Sequence[Source]", schema: "Schema | LinkedSchema", named: Path, *, check: bool, misfits: str
-) -> str:
+def recommendation(data: "Sequence[Source]", schema: "Schema", named: Path, *, check: bool, misfits: str) -> str:
     """Look at private tables where it is asked for; return what recommends it where nobody has looked at these."""
     most = _share(misfits)
-
-    from lapwing.schema.linked.database import LinkedSchema  # noqa: PLC0415
-
-    parts = [schema.as_written(name) for name in schema.given] if isinstance(schema, LinkedSchema) else [schema]
     if check:
-        for path, part in zip(data, parts, strict=True):
+        for path, part in zip(data, schema.tables.values(), strict=True):
             extra("looks").refuse_misfits(path, part, most)
         remember(data, schema)
         return ""
@@ -90,7 +81,7 @@ def _share(text: str) -> float:
 # or, where no time is known, queries and addresses: without user and password, as a digest may be guessed.
 
 
-def remember(data: "Sequence[Source]", schema: "Schema | LinkedSchema") -> None:
+def remember(data: "Sequence[Source]", schema: "Schema") -> None:
     """Note that tables were looked at under a schema; where no note can be kept, none is."""
     place, found = _place(), _digest(data, schema)
     if found is None:
@@ -101,7 +92,7 @@ def remember(data: "Sequence[Source]", schema: "Schema | LinkedSchema") -> None:
         place.write_text("\n".join([*kept[-_MOST_KEPT:], found]) + "\n")
 
 
-def is_remembered(data: "Sequence[Source]", schema: "Schema | LinkedSchema") -> bool:
+def is_remembered(data: "Sequence[Source]", schema: "Schema") -> bool:
     """Tell whether tables, as they are now, were looked at under a schema."""
     found = _digest(data, schema)
     return found is not None and found in _kept(_place())
@@ -119,7 +110,7 @@ def _place() -> Path:
     return Path(state) / "lapwing" / "looked-at"
 
 
-def _digest(data: "Sequence[Source]", schema: "Schema | LinkedSchema") -> str | None:
+def _digest(data: "Sequence[Source]", schema: "Schema") -> str | None:
     """Return what names tables as they are now under a schema; None for tables that have no name."""
     stamps = [_stamp(each) for each in data]
     if None in stamps:

@@ -13,7 +13,7 @@ from lapwing.errors import ParameterError
 from lapwing.schema.scalars import quote
 
 if TYPE_CHECKING:
-    from lapwing.schema.linked.database import LinkedSchema
+    from lapwing.schema.linked.database import LinkedTables
 
 
 def whole(text: str) -> int:
@@ -178,7 +178,7 @@ def by_table(what: str, texts: Sequence[str], names: Sequence[str], *, is_for_al
     return found
 
 
-def expected_of(texts: Sequence[str], linked: "LinkedSchema | None", context: typer.Context) -> Any:  # noqa: ANN401
+def expected_of(texts: Sequence[str], linked: "LinkedTables | None", context: typer.Context) -> Any:  # noqa: ANN401
     """Return the expected number of rows of one table, N; of linked ones by table, each as TABLE=N."""
     if linked is None:
         if len(texts) != 1:

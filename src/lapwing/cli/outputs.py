@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from lapwing.release.linked.release import LinkedRelease
     from lapwing.release.release import Release
     from lapwing.rows.entry import Source
-    from lapwing.schema.linked.database import LinkedSchema
+    from lapwing.schema.linked.database import LinkedTables
 
 
 T = TypeVar("T")
@@ -102,7 +102,7 @@ def produce(
 
 
 def read_places(
-    linked: "LinkedSchema | None",
+    linked: "LinkedTables | None",
     output: Sequence[str],
     into: str | None,
     tables: "Mapping[str, Source]",

@@ -10,7 +10,7 @@ from lapwing.cli.options import argument, misuse, option
 
 if TYPE_CHECKING:
     from lapwing.rows.entry import Source
-    from lapwing.schema.linked.database import LinkedSchema
+    from lapwing.schema.linked.database import LinkedTables
     from lapwing.schema.named_files import Origin
 
 
@@ -52,29 +52,33 @@ def given_table(data: str | None, sql: str | None, db: str | None, context: type
 
 def linked_schema(
     schema: Path, given: Sequence[str], sql: Sequence[str], db: str | None, context: typer.Context
-) -> "LinkedSchema | None":
+) -> "LinkedTables | None":
     """Return a schema of linked tables, none of whose public tables is a file of the private ones; None of one table.
 
     given, sql, db: the private tables, which are held for private.
     """
     from lapwing.rows.files import KNOWN  # noqa: PLC0415
-    from lapwing.schema.linked.database import LinkedSchema, is_linked  # noqa: PLC0415
+    from lapwing.schema.files import is_of_several  # noqa: PLC0415
     from lapwing.schema.linked.reading import private_names  # noqa: PLC0415
     from lapwing.schema.named_files import Origin  # noqa: PLC0415
+    from lapwing.schema.schemas import Schema  # noqa: PLC0415
+    from lapwing.schema.typed import read_json  # noqa: PLC0415
 
-    if not is_linked(schema):
+    found = read_json(schema)
+    if not is_of_several(found):
         return None
     places = [part for text in given for part in (text, text.partition("=")[2]) if part]
     if len(places) == 1 and Path(places[0]).is_dir():  # where public tables may lie beside the private ones
-        tables = {f"{name}{ending}" for name in private_names(schema) for ending in ("", *KNOWN)}  # as `tables_from`
+        tables = {f"{name}{ending}" for name in private_names(found) for ending in ("", *KNOWN)}  # as `tables_from`
         places = [str(each) for each in Path(places[0]).iterdir() if each.name in tables]
     queries = [] if db is None else optional_tables((), sql, db, context)
     hold_private(context, *(Origin(place, (place,)) for place in places), *queries)
-    return LinkedSchema.load(schema)
+    linked: LinkedTables | None = Schema.load(schema).linked
+    return linked
 
 
 def private_tables(
-    given: Sequence[str], sql: Sequence[str], db: str | None, linked: "LinkedSchema | None", context: typer.Context
+    given: Sequence[str], sql: Sequence[str], db: str | None, linked: "LinkedTables | None", context: typer.Context
 ) -> "dict[str, Source]":
     """Return the private tables by name, in the schema's order; one table, without a schema of several, under ``""``.
 

@@ -148,7 +148,7 @@ def saved_of(trees: Mapping[str, Any]) -> SavedRelease:
     entries = read_list(trees, "answers.json", dict)
     _check_listed([read_key(entry, "question", dict) for entry in entries])
     return SavedRelease(
-        Schema.from_dict(trees["schema.json"]),
+        Schema.from_dict(trees["schema.json"]).one_table,
         _model_from_tree(trees["model.json"]),
         Certificate.from_dict(trees["certificate.json"]),
         tuple(_answer_from_tree(entry) for entry in entries),

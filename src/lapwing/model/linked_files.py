@@ -20,7 +20,7 @@ from lapwing.model.certificate.notices import Notice
 from lapwing.model.certificate.promise import check_pairs, uncovered_warnings
 from lapwing.model.files import Layout, SavedRelease, documents_of, read_documents, saved_of, write_documents
 from lapwing.on_demand import Shown
-from lapwing.schema.linked.database import LinkedSchema
+from lapwing.schema.linked.database import LinkedTables
 
 _refused = partial(ParameterError, code="LW621")
 
@@ -46,7 +46,7 @@ class LinkedCertificate(Shown):
         *("kept", "not_kept", "published", "written_rows", "ledger", "linked", "parts"),
     )
 
-    linked: LinkedSchema
+    linked: LinkedTables
     parts: Mapping[str, Certificate]
     requested: Requested
     epsilons: tuple[tuple[Fraction, Fraction], ...] = ()
@@ -250,7 +250,7 @@ _CERTIFICATES: Final = Codec(
         **CERTIFICATES.leaves,
         Budget: (lambda total: rational_text(total.amount), read_rational),
         Certificate: (Certificate.to_dict, Certificate.from_dict),
-        LinkedSchema: (LinkedSchema.to_dict, LinkedSchema.from_dict),
+        LinkedTables: (LinkedTables.to_dict, LinkedTables.from_dict),
     }
 )
 

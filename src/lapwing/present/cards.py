@@ -20,7 +20,6 @@ from lapwing.present.schemas import describe_schema
 from lapwing.release.linked.release import LinkedRelease
 from lapwing.release.plans import LinkedPlan, Plan
 from lapwing.release.release import Release
-from lapwing.schema.linked.database import LinkedSchema
 from lapwing.schema.schemas import Schema
 
 
@@ -44,7 +43,7 @@ DESCRIBED: Final[dict[type, Callable[[Any], Document]]] = {
     **dict.fromkeys((Certificate, LinkedCertificate), describe_certificate),
     **dict.fromkeys((Plan, LinkedPlan), describe_plan),
     **dict.fromkeys((Release, LinkedRelease), describe_release),
-    **dict.fromkeys((Schema, LinkedSchema), describe_schema),
+    Schema: describe_schema,
 }
 """What describes each class; those above the core add themselves."""
 

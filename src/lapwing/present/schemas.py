@@ -7,17 +7,17 @@ from typing import Final
 from lapwing.present.document import Document, Fact, Section, Table, counted, crossed
 from lapwing.present.messages import labelled, say
 from lapwing.schema.fields import Field
-from lapwing.schema.linked.database import LinkedSchema
+from lapwing.schema.linked.database import LinkedTables
 from lapwing.schema.schemas import Schema
 
 _FIRST: Final = 10  # columns that are not folded away
 _ORIGINS: Final = ("public", "assumed", "dp", "drafted")
 
 
-def describe_schema(schema: Schema | LinkedSchema) -> Document:
+def describe_schema(schema: Schema) -> Document:
     """Return what a schema says."""
-    if isinstance(schema, LinkedSchema):
-        return Document(tuple(_linked(schema)), "LinkedSchema", sections=fields_sections(schema))
+    if schema.linked is not None:
+        return Document(tuple(_linked(schema, schema.linked)), "Schema", sections=fields_sections(schema))
     table, long = fields_table(schema), f"All {len(schema.columns)} columns"
     first = Table("", table.heading, table.lines[:_FIRST], table.numbers)
     more = (Section("fields", long, (table,)),) * (len(table.lines) > _FIRST)
@@ -51,26 +51,25 @@ def _facts(schema: Schema) -> Iterator[Fact]:
     )
 
 
-def _linked(linked: LinkedSchema) -> Iterator[Fact]:
+def _linked(schema: Schema, linked: LinkedTables) -> Iterator[Fact]:
     """Yield what is said of several tables."""
     yield Fact("headline", "", say("schema.events") if linked.is_events else counted(len(linked.given), "table"))
-    most = ", ".join(f"{linked.max_rows(name):,} of {name}" for name in linked.names[1:])
+    most = ", ".join(f"{linked.max_rows(each.name):,} of {each.name}" for each in schema.relations)
     used = f"{linked.max_rows(linked.given[0]):,} rows" if linked.is_events else most
     yield from labelled(
         key=linked.key,
         unit=say("schema.linked_unit", key=linked.key, used=used),
-        order=", ".join(f"{each.name} by {each.order.by}" for each in linked.tables if each.order is not None),
+        order=", ".join(f"{each.name} by {each.order.by}" for each in schema.relations if each.order is not None),
         public_tables=", ".join(each.name for each in linked.lookups),
         rules=str(len(linked.rules) or ""),
     )
 
 
-def fields_sections(linked: LinkedSchema) -> tuple[Section, ...]:
+def fields_sections(schema: Schema) -> tuple[Section, ...]:
     """Return the columns of each table."""
-    schemas = {name: linked.as_written(name) for name in linked.given}
     return tuple(
         Section("fields", f"{name}: {counted(len(each.columns), 'column')}", (fields_table(each),))
-        for name, each in schemas.items()
+        for name, each in schema.tables.items()
     )
 
 

@@ -51,7 +51,7 @@ def load(path: str | Path, kind: Kind = "path") -> Release:
     from lapwing.release.linked.release import LinkedRelease  # noqa: PLC0415
 
     certificate, parts = load_linked(place)
-    written = {name: certificate.linked.as_written(name) for name in certificate.linked.given}
+    written = certificate.linked.written
     tables = {name: _released(part, kind, written.get(name, part.schema)) for name, part in parts.items()}
     return cast("Release", LinkedRelease(tables=tables, certificate=certificate))
 

@@ -16,7 +16,7 @@ from lapwing.model.certificate.notices import Notice
 from lapwing.model.certificate.statements import Statement
 from lapwing.on_demand import Shown, extra
 from lapwing.release.runs.plan.effort import MACHINE, Effort, MaxRowsEffect
-from lapwing.schema.linked.database import LinkedSchema, published
+from lapwing.schema.linked.database import LinkedTables, published
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,7 +161,7 @@ class LinkedPlan(Shown):
 
     Parameters
     ----------
-    linked : LinkedSchema
+    linked : LinkedTables
         The tables.
     request : BudgetRequest
         What was asked for, for all parts together.
@@ -173,7 +173,7 @@ class LinkedPlan(Shown):
         Which rules of a policy forbid it.
     """
 
-    linked: LinkedSchema
+    linked: LinkedTables
     request: BudgetRequest
     parts: Mapping[str, Plan]
     effort: Effort

@@ -21,7 +21,7 @@ from lapwing.rows.layouts import layout_of
 from lapwing.rows.source import MAX_CHUNK_ROWS
 from lapwing.rows.units import UnitNumbers, kept_rows, mixed, places, row_hashes
 from lapwing.schema.fields import Field
-from lapwing.schema.linked.database import LinkedSchema
+from lapwing.schema.linked.database import LinkedTables
 from lapwing.schema.linked.tables import LinkedTable, Order
 from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import Schema
@@ -39,7 +39,7 @@ class CodedTable:
     layout: Layout
 
 
-def code_linked(data: Mapping[str, object], schema: LinkedSchema) -> dict[str, CodedTable]:
+def code_linked(data: Mapping[str, object], schema: LinkedTables) -> dict[str, CodedTable]:
     """Return the rows of linked tables as codes; what rows say of others is put together chunk by chunk. Private.
 
     - Of the rows of a key of the first table one is used; of a table's rows that belong to one row of its parent at
@@ -132,7 +132,7 @@ class _Kept:
 # -- Reading: one numbering for each key, so that what is one key in one table is the same key in the others.
 
 
-def _read(data: Mapping[str, object], schema: LinkedSchema) -> dict[str, _Read]:
+def _read(data: Mapping[str, object], schema: LinkedTables) -> dict[str, _Read]:
     """Read all tables, each once."""
     if schema.is_events:
         return _read_events(data, schema)
@@ -163,7 +163,7 @@ def _read(data: Mapping[str, object], schema: LinkedSchema) -> dict[str, _Read]:
     return {table.name: number(table) for table in schema.tables}
 
 
-def _read_events(data: Mapping[str, object], schema: LinkedSchema) -> dict[str, _Read]:
+def _read_events(data: Mapping[str, object], schema: LinkedTables) -> dict[str, _Read]:
     """Read one table of events: the rows of the first table are made of it, one for each row here."""
     first, events = schema.tables
     units = UnitNumbers(first.schema.field(schema.key))
@@ -177,7 +177,7 @@ def _read_events(data: Mapping[str, object], schema: LinkedSchema) -> dict[str, 
 
 
 def _told(
-    schema: LinkedSchema, name: str, data: object, keys: Mapping[str, UnitNumbers], fields: Sequence[Field]
+    schema: LinkedTables, name: str, data: object, keys: Mapping[str, UnitNumbers], fields: Sequence[Field]
 ) -> CodedRows:
     """Read some columns of a table; an error about it says which it is."""
     try:
@@ -275,7 +275,7 @@ class _Block:
         return found
 
 
-def _with_counts(schema: LinkedSchema, name: str, kept: Mapping[str, _Kept]) -> Codes:
+def _with_counts(schema: LinkedTables, name: str, kept: Mapping[str, _Kept]) -> Codes:
     """Return the codes of a table's schema: its own columns, and the numbers of rows of its child tables."""
     found, rows = dict(kept[name].codes), kept[name].rows
     for below in schema.below(name):
@@ -284,7 +284,7 @@ def _with_counts(schema: LinkedSchema, name: str, kept: Mapping[str, _Kept]) -> 
     return found
 
 
-def _coded(schema: LinkedSchema, name: str, kept: Mapping[str, _Kept], counted: Mapping[str, Codes]) -> CodedTable:
+def _coded(schema: LinkedTables, name: str, kept: Mapping[str, _Kept], counted: Mapping[str, Codes]) -> CodedTable:
     """Return the coded rows of one table."""
     coded, own = schema.coded[name], kept[name]
     blocks = [_Block(counted[name], None)]
@@ -305,7 +305,7 @@ def _coded(schema: LinkedSchema, name: str, kept: Mapping[str, _Kept], counted: 
     return CodedTable(_Linked(coded, blocks, own.rows, units, unmet), own.layout)
 
 
-def _lagged(schema: LinkedSchema, name: str, own: _Kept) -> list[_Block]:
+def _lagged(schema: LinkedTables, name: str, own: _Kept) -> list[_Block]:
     """Return what the rows of a table say of the row before."""
     lag, coded, table = schema.lag(name), schema.coded[name], schema.table(name)
     if lag is None:

@@ -18,7 +18,7 @@ def changed(schema: Any, changes: Any) -> dict[str, Any]:  # noqa: ANN401 - a Sc
     """Return what changes in a schema: a draft while its fields or questions leave anything open."""
     table: dict[str, Any] = {}
     if isinstance(changes, type(schema)):
-        table, new = _table_of(schema, changes), {field.name: field for field in changes.fields}
+        table, new = _table_of(schema, changes), {field.name: field for field in changes.one_table.fields}
     elif isinstance(changes, Mapping):
         new = {name: _field(schema, name, keys) for name, keys in changes.items()}
     else:

@@ -76,6 +76,13 @@ DESCRIBING: Final = frozenset(
 _OF_LINKED: Final = frozenset({"tables", "parent", "child"})
 
 
+def is_of_several(value: object) -> bool:
+    """Return whether a schema in the file format is of linked tables, or of events in order."""
+    return isinstance(value, Mapping) and (
+        value.get("order") is not None or ("fields" not in value and not _OF_LINKED.isdisjoint(value))
+    )
+
+
 def table_from(value: object) -> Typed:
     """Return the whole schema in the file format, of known keys alone."""
     table = check_object(value, "the schema")

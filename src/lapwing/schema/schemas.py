@@ -1,4 +1,4 @@
-"""The public description of a table."""
+"""The public description of a table, or of several and their relations."""
 
 import dataclasses
 import os
@@ -18,6 +18,7 @@ from lapwing.schema.files import (
     fields_from,
     file_text,
     fingerprint_of,
+    is_of_several,
     table_dialect,
     table_from,
     unit_from,
@@ -39,7 +40,10 @@ _LISTED: Final = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Schema(Shown):
-    """Everything public about a table.
+    """Everything public: about a table, or about several that are linked, or about events in order.
+
+    `Schema.load` makes it, and so do `Schema.draft`, `Schema.learn` and `Schema.from_foreign`. What is said of columns
+    here is of one table; of several each is in ``tables``.
 
     Parameters
     ----------
@@ -66,6 +70,8 @@ class Schema(Shown):
         The column of survey weights: a modelled integer or number, at least 0, which says how many each row stands for.
     dialect : Dialect
         How the private table is written where it is a text file. Synthetic rows are written plainly.
+    linked : LinkedTables or None
+        Of several tables, and of events in order: all of them and how they are linked. Nothing else is given then.
 
     Raises
     ------
@@ -80,9 +86,17 @@ class Schema(Shown):
     ... ]})
     >>> [field.name for field in schema.columns]
     ['sex']
+    >>> home = {"name": "home", "type": "integer", "role": "identifier"}
+    >>> schema = Schema.load({"tables": {
+    ...     "homes": {"primaryKey": "home", "fields": [home, {"name": "rural", "type": "boolean"}]},
+    ...     "people": {"foreignKeys": {"home": "homes"}, "maxRows": 3, "fields": [
+    ...         home, {"name": "adult", "type": "boolean"}]},
+    ... }})
+    >>> schema.tables["people"].names, schema.linked.max_rows("people")
+    (('home', 'adult'), 3)
     """
 
-    fields: tuple[Field, ...]
+    fields: tuple[Field, ...] = ()
     privacy_unit: PrivacyUnit | None = None
     is_draft: bool = False
     name: str = ""
@@ -92,20 +106,27 @@ class Schema(Shown):
     public_tables: tuple[PublicTable, ...] = ()
     rules: tuple[Rule, ...] = ()
     dialect: Dialect = PLAIN_FILE
+    linked: Any = None  # its class is made of schemas
     # Made when the schema is first found complete; None before.
     _coded_rules: tuple[CodedRule, ...] | None = dataclasses.field(init=False, repr=False, compare=False, default=None)
     _by_name: dict[str, Field] = dataclasses.field(init=False, repr=False, compare=False, default_factory=dict)
 
-    __repr__ = schema_in_short
+    def __repr__(self) -> str:
+        return schema_in_short(self) if self.linked is None else repr(self.linked)
 
     draft = Loaded("draft")
     learn = Loaded("learn")
     from_foreign = Loaded("from_foreign")
     from_frame_types = Loaded("from_frame_types")
     check = Loaded("check", is_method=True)
+    _linked_from = Loaded("linked tables")
 
     def __post_init__(self) -> None:
         _check_types(self)
+        if self.linked is not None:
+            object.__setattr__(self, "linked", Schema._linked_from(self.linked))
+            _check_nothing_else(self)
+            return
         object.__setattr__(self, "fields", tuple(self.fields))
         object.__setattr__(self, "purchases", tuple(self.purchases))
         object.__setattr__(self, "public_tables", public_tables_from(self.public_tables))
@@ -133,14 +154,14 @@ class Schema(Shown):
         return iter(self.names)
 
     def __len__(self) -> int:
-        return len(self.fields)
+        return len(self.one_table.fields)
 
     def __or__(self, changes: "Schema | Mapping[str, Any]") -> "Schema":
         """Return the schema with changes: keys of the file format by column, or what another schema says.
 
         It is a draft while anything is open. Of another schema's fields each replaces the one of its name.
         """
-        return dataclasses.replace(self, **changed(self, changes))
+        return dataclasses.replace(self.one_table, **changed(self, changes))
 
     def select(self, names: Iterable[str]) -> "Schema":
         """Return the schema of some columns, in the order given, and of the privacy unit's.
@@ -152,51 +173,81 @@ class Schema(Shown):
         SchemaError
             If there is no such column.
         """
-        return dataclasses.replace(self, **selected(self, names))
+        return dataclasses.replace(self.one_table, **selected(self, names))
+
+    @property
+    def one_table(self) -> "Schema":
+        """The schema itself, which is of one table.
+
+        Raises
+        ------
+        SchemaError
+            Where it is of several, or of events in order.
+        """
+        if self.linked is None:
+            return self
+        raise SchemaError(
+            'the schema is of linked tables, or of events in "order", and this takes one table; lapwing.synthesize and '
+            'its command take it, or give a schema without "tables", "order", "constant" and rules of the row before: '
+            "schema.tables has one of each table",
+            code="LW250",
+        )
+
+    @property
+    def tables(self) -> "Mapping[str, Schema]":
+        """The schema of each table that is given as data, by name; one table by itself may have an empty one."""
+        return {self.name: self} if self.linked is None else self.linked.written
+
+    @property
+    def relations(self) -> tuple[Any, ...]:
+        """The tables whose rows belong to those of another, and how; of events the one that is of persons."""
+        return () if self.linked is None else self.linked.tables[1:]
 
     @property
     def names(self) -> tuple[str, ...]:
         """The names of all fields, identifiers too, in order."""
-        return tuple(field.name for field in self.fields)
+        return tuple(field.name for field in self.one_table.fields)
 
     @property
     def columns(self) -> tuple[Field, ...]:
         """The modelled fields: all but identifiers, in order."""
-        return tuple(field for field in self.fields if not field.identifier)
+        return tuple(field for field in self.one_table.fields if not field.identifier)
 
     @property
     def target(self) -> str | None:
         """The column that models will predict, if one has that role."""
-        return next((field.name for field in self.fields if field.target), None)
+        return next((field.name for field in self.one_table.fields if field.target), None)
 
     @property
     def max_rows(self) -> int:
         """Rows of one privacy unit that are used at most; 1 where the unit is the row."""
-        return 1 if self.privacy_unit is None else self.privacy_unit.max_rows
+        unit = self.one_table.privacy_unit
+        return 1 if unit is None else unit.max_rows
 
     @property
     def names_every_unit(self) -> bool:
         """Whether it is public that no row lacks its unit: each row is one, or the unit's field is required."""
-        return self.privacy_unit is None or self.field(self.privacy_unit.field).required
+        unit = self.one_table.privacy_unit
+        return unit is None or self.field(unit.field).required
 
     @property
     def unit_label(self) -> str:
         """The privacy unit as the ledger writes it: ``row`` or ``FIELD:MAXROWS``."""
-        unit = self.privacy_unit
+        unit = self.one_table.privacy_unit
         return "row" if unit is None else f"{unit.field}:{unit.max_rows}"
 
     @property
     def coded_rules(self) -> tuple[CodedRule, ...]:
         """The rules on the codes of the columns; a SchemaError where the schema is an open draft."""
         if self._coded_rules is None:
-            self.check_complete()
+            self.one_table.check_complete()
         assert self._coded_rules is not None
         return self._coded_rules
 
     @property
     def as_written_out(self) -> "Schema":
         """The schema of synthetic rows: what they hold is the same, and text is written plainly."""
-        if self.dialect == PLAIN_FILE and all(field.reading == PLAIN for field in self.fields):
+        if self.one_table.dialect == PLAIN_FILE and all(field.reading == PLAIN for field in self.fields):
             return self
         fields = tuple(dataclasses.replace(field, reading=PLAIN) for field in self.fields)
         return dataclasses.replace(self, fields=fields, dialect=PLAIN_FILE)
@@ -214,7 +265,7 @@ class Schema(Shown):
         SchemaError
             Where there is none; the sentence names close matches.
         """
-        return _find(self._by_name, name, "the schema")
+        return _find(self.one_table._by_name, name, "the schema")
 
     def check_complete(self, what: str = "the schema") -> None:
         """Check that every modelled field has a domain, which only a draft may leave open.
@@ -224,6 +275,8 @@ class Schema(Shown):
         SchemaError
             Naming the first field that lacks bounds or categories; of a draft, ``what`` and all that is open.
         """
+        if self.linked is not None:
+            return  # none of its tables is a draft
         still_open = [f"{field.name} ({', '.join(open_keys(field))})" for field in self.columns if open_keys(field)]
         if self.is_draft and still_open:
             more = f" and {len(still_open) - _LISTED} more fields" if len(still_open) > _LISTED else ""
@@ -256,7 +309,10 @@ class Schema(Shown):
         Parameters
         ----------
         source : path, mapping or Schema
-            A path names a JSON file of at most 64 MiB.
+            A path names a JSON file of at most 64 MiB. Several tables: ``{"tables": {NAME: {"primaryKey": ...,
+            "foreignKeys": {...}, "maxRows": ..., "order": ..., "fields": [...]}, ...}, "rules": [...]}``; or two as
+            ``{"parent": {...}, "child": {...}, "key": ..., "maxChildren": ...}``. One table of events in order: a
+            schema with ``privacyUnit`` and ``order``.
 
         Returns
         -------
@@ -266,16 +322,20 @@ class Schema(Shown):
         ------
         SchemaError
             Where the file cannot be read or breaks a rule of the format.
+        ParameterError
+            Where the file of a public table is a private table of the call.
         """
         schema, what = cls._found(source)
         if schema is not source:
             schema.check_complete(what)
+        elif schema.linked is not None:  # it may have been read before the private tables were known
+            schema.linked.refuse_private()
         return schema
 
     @classmethod
     def load_draft(cls, source: "str | os.PathLike[str] | Mapping[str, Any] | Schema") -> "Schema":
-        """Return a schema as `load` does, but let it be as open as its owner has left it: a draft then."""
-        return cls._found(source, may_be_open=True)[0]
+        """Return a schema of one table as `load` does, but as open as its owner has left it: a draft then."""
+        return cls._found(source, may_be_open=True)[0].one_table
 
     @classmethod
     def _found(
@@ -287,12 +347,14 @@ class Schema(Shown):
         if isinstance(source, Mapping):
             return cls._read(source, may_be_open=may_be_open), "the schema"
         if isinstance(source, str | os.PathLike):
-            return cls._read(read_json(source), may_be_open=may_be_open), f"schema file {quote(Path(source).name)}"
+            place = Path(source)
+            found = cls._read(read_json(place), may_be_open=may_be_open, folder=place.parent)
+            return found, f"schema file {quote(place.name)}"
         raise SchemaError(f"a schema is a path, a mapping or a Schema, got a {type(source).__name__}", code="LW206")
 
     @classmethod
     def from_dict(cls, d: Mapping[str, Any]) -> Self:
-        """Return the schema that a mapping in the file format describes.
+        """Return the schema that a mapping in the file format describes; no path in it is followed.
 
         Raises
         ------
@@ -304,8 +366,13 @@ class Schema(Shown):
         return schema
 
     @classmethod
-    def _read(cls, source: object, *, may_be_open: bool = False) -> Self:
-        """Return the schema that a value in the file format describes, however open a draft is."""
+    def _read(cls, source: object, *, may_be_open: bool = False, folder: Path | None = None) -> Self:
+        """Return the schema that a value in the file format describes, however open a draft is.
+
+        folder: where the file lies, and beside it those of its public tables.
+        """
+        if is_of_several(source) and not may_be_open:
+            return cls(linked=cls._linked_from(source, folder))
         table = table_from(source)
         fields, questions = fields_from(table), table("questions", ())
         return cls(
@@ -329,6 +396,9 @@ class Schema(Shown):
         dict
             JSON values only; `from_dict` gives an equal schema back.
         """
+        if self.linked is not None:
+            several: dict[str, Any] = self.linked.to_dict()
+            return several
         unit, missing_values = self.privacy_unit, self.fields[0].missing_values
         # The table's own line holds those that all fields share.
         if any(field.missing_values != missing_values for field in self.fields):
@@ -378,6 +448,13 @@ def _check_types(schema: Schema) -> None:
     for key, value in (("name", own.text("name")), ("is_draft", own.flag("draft"))):
         object.__setattr__(schema, key, value)
     object.__setattr__(schema, "questions", own.texts("questions"))
+
+
+def _check_nothing_else(schema: Schema) -> None:
+    """Refuse what is said of one table beside several."""
+    for each in dataclasses.fields(schema):
+        if each.init and each.name != "linked" and getattr(schema, each.name) != each.default:
+            raise SchemaError(f"{each.name} is said of one table, and these are linked; leave it out", code="LW250")
 
 
 def _find(fields: dict[str, Field], name: str, where: str) -> Field:

@@ -63,9 +63,9 @@ def schema_in_short(schema: Any) -> str:  # noqa: ANN401 - a Schema, whose modul
 
 
 def linked_in_short(linked: Any) -> str:  # noqa: ANN401 - likewise
-    """Return linked schemas on one line each, under the key that is protected."""
+    """Return linked tables on one line each, under the key that is protected."""
     what = "events" if linked.is_events else _counted(len(linked.given), "table")
-    lines = [f"LinkedSchema(key {one_line(linked.key)}, {what})"]
+    lines = [f"Schema(key {one_line(linked.key)}, {what})"]
     for table in (linked.table(name) for name in linked.given):
         parent = linked.key if linked.is_events else table.parent
         most = "" if parent is None else f", at most {_counted(table.max_rows, 'row')} of one {one_line(parent)}"

@@ -53,7 +53,7 @@ def one_table(release: "Release | LinkedRelease", name: str | None) -> "Release"
         if name is None:
             return release
         raise ParameterError(f"the model has one table, got {quote(name)}; leave --table out", code="LW301")
-    given, names = release.schema.given, release.schema.names
+    given, names = release.linked.given, release.linked.names
     chosen = given[0] if name is None and len(given) == 1 else name
     if chosen not in names:
         got = "none" if name is None else quote(name)
@@ -139,7 +139,7 @@ def _linked_sample(
     """Draw rows of linked tables, or events, that belong together."""
     output, into = place
     rows, seed, where = asked
-    linked = release.schema
+    linked = release.linked
     if linked.is_events:
         target, has_folder = rows_place(options.one_place(output, into))
         targets = events_targets(linked, Targets(rows=target, model=None, certificate=None, has_folder=has_folder))

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from lapwing.model.certificate.certificate import Certificate
     from lapwing.release.release import Release
     from lapwing.rows.entry import Source
-    from lapwing.schema.linked.database import LinkedSchema
+    from lapwing.schema.linked.database import LinkedTables
     from lapwing.schema.public_tables.tables import PublicTable
 
 
@@ -93,8 +93,9 @@ def synthesize(
 
     from lapwing.api.synthesize import synthesize as release_of  # noqa: PLC0415
     from lapwing.release.runs.settings import usable_schema  # noqa: PLC0415
+    from lapwing.schema.schemas import Schema  # noqa: PLC0415
 
-    checked = usable_schema(schema) if linked is None else linked
+    checked = usable_schema(schema) if linked is None else Schema(linked=linked)
     asked: dict[str, Any] = {
         "epsilon": epsilon,
         "delta": delta,
@@ -142,7 +143,7 @@ def _new_place(table: "Source") -> str:
     return place
 
 
-def _shares(texts: Sequence[str], linked: "LinkedSchema | None") -> Any:  # noqa: ANN401 - what one table does not take
+def _shares(texts: Sequence[str], linked: "LinkedTables | None") -> Any:  # noqa: ANN401 - what one table does not take
     """Return each table's part of the budget, if it is given."""
     return (texts if linked is None else options.by_table("share", texts, linked.names)) or None
 
@@ -155,7 +156,7 @@ def _public_tables(files: Sequence[Path], source: str | None) -> "list[PublicTab
 
 
 def _mechanisms(
-    names: Sequence[str], settings: Sequence[str], linked: "LinkedSchema | None", context: typer.Context
+    names: Sequence[str], settings: Sequence[str], linked: "LinkedTables | None", context: typer.Context
 ) -> "Mechanism | dict[str, Mechanism] | None":
     """Return the mechanism that is asked for, of linked tables also by table; None where none is."""
     if not names and not settings:
@@ -255,10 +256,11 @@ def plan(
 
     from lapwing.api.plan import plan as plan_of  # noqa: PLC0415
     from lapwing.release.runs.settings import usable_schema  # noqa: PLC0415
+    from lapwing.schema.schemas import Schema  # noqa: PLC0415
 
     linked = linked_schema(schema, [], [], None, context)
     planned = plan_of(
-        usable_schema(schema) if linked is None else linked,
+        usable_schema(schema) if linked is None else Schema(linked=linked),
         epsilon=epsilon,
         delta=delta,
         rho=rho,

@@ -15,7 +15,7 @@ from lapwing.mechanisms.independent.mechanism import Independent
 from lapwing.mechanisms.shared.registration import Mechanism
 from lapwing.release.runs.linked import LinkedSettings, read_linked_settings
 from lapwing.rows.linked import code_linked
-from lapwing.schema.linked.database import LinkedSchema
+from lapwing.schema.linked.database import LinkedTables
 
 Tables = dict[str, pl.DataFrame]
 """Tables by name."""
@@ -24,7 +24,7 @@ _Rows = list[dict[str, Any]]
 
 KEY = {"name": "home", "type": "string", "role": "identifier"}
 PERSON = {"name": "person", "type": "string", "role": "identifier"}
-SCHEMA = LinkedSchema.load(
+SCHEMA = LinkedTables.from_dict(
     {
         "tables": {
             "homes": {
@@ -66,7 +66,7 @@ ORDERS: Final[tuple[Any, ...]] = ({"by": "age", "descending": True}, {"by": "age
 """How the people of a home may be put in order."""
 
 
-def with_most_rows(schema: LinkedSchema, most: int, order: Any = ORDERS[0]) -> LinkedSchema:  # noqa: ANN401
+def with_most_rows(schema: LinkedTables, most: int, order: Any = ORDERS[0]) -> LinkedTables:  # noqa: ANN401
     """Return a schema under which every row of a parent has at most so many rows, and people an order or none."""
     source = schema.to_dict()
     for table in source["tables"].values():
@@ -74,11 +74,11 @@ def with_most_rows(schema: LinkedSchema, most: int, order: Any = ORDERS[0]) -> L
             table["maxRows"] = most
     source["tables"]["people"].pop("order")
     source["tables"]["people"].update({} if order is None else {"order": order})
-    return LinkedSchema.load(source)
+    return LinkedTables.from_dict(source)
 
 
 def linked_pair(
-    rng: np.random.Generator, schema: LinkedSchema = SCHEMA, *, is_full: bool = False
+    rng: np.random.Generator, schema: LinkedTables = SCHEMA, *, is_full: bool = False
 ) -> tuple[Tables, Tables]:
     """Return two databases of texts; one of them has one home more, with all that belongs to it.
 
@@ -97,7 +97,7 @@ def linked_pair(
 
 
 def _unit(
-    rng: np.random.Generator, home: str | None, schema: LinkedSchema, *, full: int | None = None
+    rng: np.random.Generator, home: str | None, schema: LinkedTables, *, full: int | None = None
 ) -> dict[str, _Rows]:
     """Draw all rows of one home. Persons may lack a key or have one of another, and visits may be of nobody.
 
@@ -113,7 +113,7 @@ def _unit(
     return {"homes": _rows(rng, {"home": home}, 2, ("kind", "age")), "people": people, "visits": visits}
 
 
-def _visits(rng: np.random.Generator, person: str | None, schema: LinkedSchema, *, full: int | None = None) -> _Rows:
+def _visits(rng: np.random.Generator, person: str | None, schema: LinkedTables, *, full: int | None = None) -> _Rows:
     return _rows(rng, {"person": person}, 2 * schema.table("visits").max_rows, ("kind",), full=full)
 
 
@@ -136,7 +136,7 @@ def _rows(
     return [{**keys, **row} for row in rows]
 
 
-def _tables(rng: np.random.Generator, units: Sequence[Mapping[str, _Rows]], schema: LinkedSchema) -> Tables:
+def _tables(rng: np.random.Generator, units: Sequence[Mapping[str, _Rows]], schema: LinkedTables) -> Tables:
     """Return the tables of some units."""
     found = {}
     for table in schema.tables:
@@ -152,7 +152,7 @@ def _tables(rng: np.random.Generator, units: Sequence[Mapping[str, _Rows]], sche
 
 
 def linked_settings(
-    mechanism: Mechanism | None = None, *, pure: bool = True, times: int = 1, schema: LinkedSchema = SCHEMA
+    mechanism: Mechanism | None = None, *, pure: bool = True, times: int = 1, schema: LinkedTables = SCHEMA
 ) -> LinkedSettings:
     """Return settings of a linked release at so many times a budget of one, the same mechanism for all parts."""
     small = Independent.small() if mechanism is None else mechanism

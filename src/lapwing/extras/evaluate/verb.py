@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast, overload
+from typing import cast, overload
 
 from lapwing.errors import ParameterError
 from lapwing.extras.evaluate.bought import BoughtEvaluation, read_bought_settings, run_evaluation
@@ -23,17 +23,17 @@ from lapwing.release.runs.records import Book, run_paid
 from lapwing.release.runs.settings import usable_schema
 from lapwing.release.runs.watching import following, told
 from lapwing.rows.entry import private_boundary, tables_by_name
-from lapwing.schema.linked.database import LinkedSchema, is_linked
+from lapwing.schema.linked.database import LinkedTables
 from lapwing.schema.scalars import is_among, quote
 from lapwing.schema.schemas import Schema
-from lapwing.typing import IntoFrame, LinkedSchemaLike, PathLike, ProgressLike, Relation, SchemaLike
+from lapwing.typing import IntoFrame, PathLike, ProgressLike, Relation, SchemaLike
 
 
 @overload
 def evaluate(
     real: IntoFrame | Mapping[str, IntoFrame],
     synthetic: IntoFrame | Mapping[str, IntoFrame],
-    schema: SchemaLike | LinkedSchemaLike,
+    schema: SchemaLike,
     *,
     target: str | None = None,
     by: str | Sequence[str] = (),
@@ -82,7 +82,7 @@ def evaluate(
 def evaluate(
     real: IntoFrame | Mapping[str, IntoFrame],
     synthetic: IntoFrame | Mapping[str, IntoFrame],
-    schema: SchemaLike | LinkedSchemaLike,
+    schema: SchemaLike,
     *,
     target: str | None = None,
     by: str | Sequence[str] = (),
@@ -110,7 +110,7 @@ def evaluate(
     real, synthetic : path, list of paths, pandas, Polars (eager or lazy) or PyArrow table
         Both with every modelled column of the schema, and at least one row. Of more than 262,144 rows most figures are
         those of so many, and say so. Linked tables by name, as for `lapwing.synthesize`, with keys.
-    schema : path, dict, Schema or LinkedSchema
+    schema : path, dict or Schema
         Says what the columns hold. All rows are compared, also where it names a privacy unit; with a budget, at most
         ``maxRows`` rows of each unit.
     target : str, optional
@@ -192,14 +192,16 @@ def evaluate(
     >>> [(round(each.mean, 3), each.upper - each.lower < 0.1) for each in noisy.variations]
     [(0.5, True), (0.5, True)]
     """
-    if is_linked(schema):
+    checked = Schema.load(schema)
+    if checked.linked is not None:
         others = (test, model, epsilon, delta, rho, expected_rows, ledger, dataset, transcript)
         if any(each is not None for each in others):
             raise ParameterError(
                 "linked tables and events are compared internally alone; leave test, model and the budget out",
                 code="LW317",
             )
-        return cast("Evaluation", _linked(real, synthetic, schema, (target, _names(by)), seed=seed, progress=progress))
+        found = _linked(real, synthetic, checked.linked, (target, _names(by)), seed=seed, progress=progress)
+        return cast("Evaluation", found)
     if epsilon is not None or rho is not None:
         grouped = None if isinstance(by, Sequence) and not by else by
         internal = {"target": target, "by": grouped, "test": test, "model": model}
@@ -211,7 +213,7 @@ def evaluate(
         book = Book(ledger=ledger, dataset=dataset, transcript=transcript)
         settings = read_bought_settings(
             synthetic,
-            usable_schema(schema),
+            usable_schema(checked),
             read_request(epsilon=epsilon, delta=delta, rho=rho),
             neighbours=neighbours,
             expected_rows=expected_rows,
@@ -227,7 +229,7 @@ def evaluate(
             "or leave them out",
             code="LW317",
         )
-    checked, chosen = usable_schema(schema), chosen_seed(seed)
+    checked, chosen = usable_schema(checked), chosen_seed(seed)
     names = _names(by)
     released = _released(model, checked)
     with following(progress, first="reading", of="of the steps done"):
@@ -258,14 +260,14 @@ def _names(by: object) -> Sequence[str]:
 def _linked(
     real: object,
     synthetic: object,
-    schema: object,
+    linked: LinkedTables,
     asked: tuple[str | None, Sequence[str]],
     *,
     seed: int | None,
     progress: ProgressLike,
 ) -> Evaluation | LinkedEvaluation:
     """Compare linked tables, or events; asked: the target, and the columns that make groups."""
-    linked, chosen = LinkedSchema.load(cast("Any", schema)), chosen_seed(seed)
+    chosen = chosen_seed(seed)
     tables, made = (tables_by_name(each, linked.given) for each in (real, synthetic))
     with following(progress, first="reading", of="of the steps done"):
         found = compare_linked(

@@ -39,7 +39,7 @@ def write_linked(
         prepared_by=targets.prepared_by,
         approved_by=targets.approved_by,
     )
-    private = {name: counts[name] for name in release.schema.given}
+    private = {name: counts[name] for name in release.linked.given}
     written = replace(paid, written_rows=private, issued=issued)
     if targets.croissant is not None:
         beside = targets.certificate

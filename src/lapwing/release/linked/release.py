@@ -19,9 +19,10 @@ from lapwing.release.rows_out import Where
 from lapwing.release.runs.generators import chosen_seed, generator
 from lapwing.rows.kinds import Layout, Like
 from lapwing.rows.out.outputs import write_output
-from lapwing.schema.linked.database import LinkedSchema
+from lapwing.schema.linked.database import LinkedTables
 from lapwing.schema.linked.tables import LinkedTable
 from lapwing.schema.scalars import checked_rows, path_text, told
+from lapwing.schema.schemas import Schema
 
 if TYPE_CHECKING:
     import polars as pl
@@ -59,7 +60,7 @@ def _of_one(verb: str) -> Callable[..., NoReturn]:
     """Return what refuses a verb that is about the rows of one table, and says how to ask it."""
 
     def refuse(release: "LinkedRelease", *_: object, **__: object) -> NoReturn:
-        names = release.schema.names
+        names = release.linked.names
         raise ParameterError(
             f"{verb} is about the rows of one table, and this release has {', '.join(names)}; call "
             f"release.tables[{names[-1]!r}].{verb}(...)",
@@ -105,8 +106,13 @@ class LinkedRelease(Shown):
         return f"LinkedRelease({self.certificate.short})"
 
     @property
-    def schema(self) -> LinkedSchema:
+    def schema(self) -> Schema:
         """The public schema."""
+        return Schema(linked=self.linked)
+
+    @property
+    def linked(self) -> LinkedTables:
+        """What it says of the tables together."""
         return self.certificate.linked
 
     @property
@@ -126,12 +132,12 @@ class LinkedRelease(Shown):
     @property
     def parent(self) -> Release:
         """The part of the first table."""
-        return self.tables[self.schema.names[0]]
+        return self.tables[self.linked.names[0]]
 
     @property
     def child(self) -> Release:
         """The part of the second table."""
-        return self.tables[self.schema.names[1]]
+        return self.tables[self.linked.names[1]]
 
     def sample(self, n: int | None = None, seed: int | None = None, where: Where = None, *, like: Any = None) -> Any:  # noqa: ANN401 - frames
         """Draw rows of the first table from the released model, and all that belong to them.
@@ -171,7 +177,7 @@ class LinkedRelease(Shown):
 
         from lapwing.rows.out.writers import to_layout  # noqa: PLC0415
 
-        names = self.schema.given
+        names = self.linked.given
         layouts = self._layouts(like)
         drawn: dict[str, list[pl.DataFrame]] = {name: [] for name in names}
         for frames in self.frames(n, seed=seed, where=where):
@@ -179,10 +185,10 @@ class LinkedRelease(Shown):
                 drawn[name].append(frame)
         found = []
         for name in names:
-            schema = self.schema.as_written(name)
+            schema = self.linked.as_written(name)
             rows = pl.concat(drawn[name])
             found.append(to_layout(rows, layouts[name], schema) if set(schema.names) <= set(rows.columns) else rows)
-        return found[0] if self.schema.is_events else Tables(names, found)
+        return found[0] if self.linked.is_events else Tables(names, found)
 
     def frames(
         self, n: int | None = None, *, seed: int | None = None, where: Where = None
@@ -190,7 +196,7 @@ class LinkedRelease(Shown):
         """Draw the rows of `sample` in chunks of whole units: Polars frames by table."""
         asked = None if where is None else self._asked(where)
         known = (self.parent.model if asked is None else asked.model).rows
-        count = checked_rows(f"the number of rows of {self.schema.names[0]}", known if n is None else n)
+        count = checked_rows(f"the number of rows of {self.linked.names[0]}", known if n is None else n)
         chosen = chosen_seed(self.seed if seed is None else seed)
         return self._frames(count, generator(chosen, "rows"), asked)
 
@@ -212,7 +218,7 @@ class LinkedRelease(Shown):
         DataError
             If it cannot be written; then nothing is.
         """
-        write_into(self.schema, self.frames(n, seed=seed, where=where), path_text("path", path))
+        write_into(self.linked, self.frames(n, seed=seed, where=where), path_text("path", path))
 
     def save(self, path: str | Path) -> None:
         """Write all parts to one ``.lapwing`` file, for `lapwing.load`; it holds released numbers only."""
@@ -241,7 +247,7 @@ class LinkedRelease(Shown):
 
     def _layouts(self, like: Any) -> dict[str, Layout]:  # noqa: ANN401 - frames
         """Return the layout of each table: that of the input, or one that was asked for."""
-        linked = self.schema
+        linked = self.linked
         if like is None:
             return {name: self.tables[name].layout or Layout(self.tables[name].kind) for name in linked.given}
         if linked.is_events or isinstance(like, str):
@@ -255,29 +261,29 @@ class LinkedRelease(Shown):
         """Return the model of the first table given a condition on its columns."""
         if not isinstance(where, Mapping):
             raise ParameterError(
-                f"of linked tables where must be a mapping of columns of {self.schema.names[0]} to values, got "
+                f"of linked tables where must be a mapping of columns of {self.linked.names[0]} to values, got "
                 f"{told(type(where).__name__)}; draw once for each condition",
                 code="LW320",
             )
-        first = {self.schema.first_column(name): value for name, value in where.items()}
+        first = {self.linked.first_column(name): value for name, value in where.items()}
         return conditioned(self.parent.model, self.parent.schema, first)
 
     def _frames(
         self, n: int, rng: np.random.Generator, asked: Conditioned | None
     ) -> "Iterator[dict[str, pl.DataFrame]]":
         """Draw chunk by chunk; keys count on from chunk to chunk."""
-        before = dict.fromkeys(self.schema.names, 0)
-        rows = LinkedRows(self.schema, {name: part.model for name, part in self.tables.items()}, asked)
+        before = dict.fromkeys(self.linked.names, 0)
+        rows = LinkedRows(self.linked, {name: part.model for name, part in self.tables.items()}, asked)
         for drawn in rows.chunks(n, rng):
             found: dict[str, pl.DataFrame] = {}
-            for table in self.schema.tables:
+            for table in self.linked.tables:
                 found[table.name] = self._frame(table, drawn, found, before[table.name])
                 before[table.name] += drawn[table.name].rows
-            yield {name: found[name].select(self._written(name)) for name in self.schema.given}
+            yield {name: found[name].select(self._written(name)) for name in self.linked.given}
 
     def _written(self, name: str) -> list[str]:
         """Return the columns that are written of a table."""
-        return list(self.schema.columns) or [field.name for field in self.schema.table(name).written]
+        return list(self.linked.columns) or [field.name for field in self.linked.table(name).written]
 
     def _frame(
         self, table: LinkedTable, drawn: Mapping[str, Drawn], found: "Mapping[str, pl.DataFrame]", before: int
@@ -290,7 +296,7 @@ class LinkedRelease(Shown):
             return frame
         parents = found[table.parent]
         own = drawn[table.name].parents
-        key = self.schema.table(table.parent).key or ""
-        given = [key, *(field.name for field in self.schema.tables[0].own)] if self.schema.is_events else [key]
+        key = self.linked.table(table.parent).key or ""
+        given = [key, *(field.name for field in self.linked.tables[0].own)] if self.linked.is_events else [key]
         columns = [parents[each].gather(own).alias(table.link if each == key else each) for each in given]
         return frame.with_columns(columns)

@@ -19,7 +19,7 @@ from lapwing.model.sampling.fixed import points
 from lapwing.model.sampling.given_rows import possible_rows, rows_given
 from lapwing.model.sampling.keeping import kept_components
 from lapwing.schema.linked.coded import Lag
-from lapwing.schema.linked.database import LinkedSchema
+from lapwing.schema.linked.database import LinkedTables
 from lapwing.schema.linked.tables import LinkedTable, Order
 
 Codes = dict[str, np.ndarray]
@@ -50,7 +50,7 @@ class LinkedRows:
     asked: the model of the first table given a condition, where there is one.
     """
 
-    linked: LinkedSchema
+    linked: LinkedTables
     models: Mapping[str, ReleasedModel]
     asked: Conditioned | None = None
 

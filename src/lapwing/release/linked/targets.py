@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from lapwing.model.certificate.issued import Beside
     from lapwing.rows.out.databases import Chunk, TableOut, TablesTarget
-    from lapwing.schema.linked.database import LinkedSchema
+    from lapwing.schema.linked.database import LinkedTables
     from lapwing.schema.linked.tables import Lookup
 
 
@@ -117,7 +117,7 @@ class LinkedTargets:
         return counts, [Beside.read(told[name], files[name], drawn.get(name)) for name in self.rows]
 
 
-def write_into(linked: "LinkedSchema", chunks: "Iterable[Chunk]", output: str) -> None:
+def write_into(linked: "LinkedTables", chunks: "Iterable[Chunk]", output: str) -> None:
     """Write rows to a folder or database, whole or not at all; see `LinkedRelease.write`."""
     targets = targets_into(linked, output)
     paths = targets.in_order
@@ -125,7 +125,7 @@ def write_into(linked: "LinkedSchema", chunks: "Iterable[Chunk]", output: str) -
         targets.write(chunks, dict(zip(paths, places, strict=True)))
 
 
-def targets_into(linked: "LinkedSchema", output: str, form: Format = "parquet", **others: Any) -> LinkedTargets:  # noqa: ANN401
+def targets_into(linked: "LinkedTables", output: str, form: Format = "parquet", **others: Any) -> LinkedTargets:  # noqa: ANN401
     """Return the targets of all tables in a folder or database; refuse, before anything is spent, what cannot be.
 
     form: of the files of a folder; others: the other settings of `LinkedTargets`.
@@ -139,7 +139,7 @@ def targets_into(linked: "LinkedSchema", output: str, form: Format = "parquet", 
 
 
 def linked_targets(
-    linked: "LinkedSchema",
+    linked: "LinkedTables",
     outputs: Sequence[str],
     into: str | None,
     form: Format = "parquet",
@@ -164,7 +164,7 @@ def linked_targets(
     return LinkedTargets(tables=tables_out(linked)[: len(files)], rows=files, **others)
 
 
-def events_targets(linked: "LinkedSchema", targets: Targets) -> LinkedTargets:
+def events_targets(linked: "LinkedTables", targets: Targets) -> LinkedTargets:
     """Return the targets of events, which are those of one table."""
     into = targets_into(linked, f"{targets.rows}{os.sep}") if targets.has_folder else None
     return LinkedTargets(
@@ -179,7 +179,7 @@ def events_targets(linked: "LinkedSchema", targets: Targets) -> LinkedTargets:
     )
 
 
-def tables_out(linked: "LinkedSchema") -> "tuple[TableOut, ...]":
+def tables_out(linked: "LinkedTables") -> "tuple[TableOut, ...]":
     """Return what is written of linked tables: their columns and keys, and the rows of the public ones."""
     from lapwing.rows.out.databases import TableOut  # noqa: PLC0415
 

@@ -23,7 +23,7 @@ from lapwing.release.runs.generators import chosen_seed
 from lapwing.release.runs.misfits import KEYS, row_shares, rows_limit
 from lapwing.release.runs.settings import SETTINGS, Settings, misfit_share, table_settings, usable_schema
 from lapwing.schema.linked.coded import SMALL
-from lapwing.schema.linked.database import LinkedSchema, published, with_files
+from lapwing.schema.linked.database import LinkedTables, published, with_files
 from lapwing.schema.scalars import quote, told
 from lapwing.schema.schemas import Schema
 
@@ -50,7 +50,7 @@ class LinkedSettings:
 
     document: ClassVar = ("linked", "request", "parts", "published?")
 
-    linked: LinkedSchema
+    linked: LinkedTables
     parts: Mapping[str, Settings]
     request: BudgetRequest
 
@@ -94,7 +94,7 @@ class LinkedSettings:
         if any(part["mechanism"]["settings"].get("prior") for part in values["parts"].values()):
             raise ValueError  # before its rows are read
         parts = {name: Settings.from_dict(part) for name, part in values["parts"].items()}
-        linked = LinkedSchema.from_dict(values["linked"])
+        linked = LinkedTables.from_dict(values["linked"])
         found = SETTINGS.read(cls, values, parts=parts, linked=linked)
         if tuple(parts) != linked.names or any(part.schema != linked.coded[name] for name, part in parts.items()):
             raise ValueError
@@ -111,7 +111,7 @@ class LinkedSettings:
 
 
 def read_linked_settings(
-    schema: object,
+    linked: LinkedTables,
     *,
     epsilon: Number | None,
     delta: Number | None,
@@ -127,7 +127,6 @@ def read_linked_settings(
     mechanism, expected_rows: one for all tables, or by table; transcript: where the transcript is or is to be; one that
     is there gives the seed that was drawn for it.
     """
-    linked = LinkedSchema.load(cast("Any", schema))
     request = read_request(epsilon=epsilon, delta=delta, rho=rho)
     used = chosen_seed(seed, transcript)
     budgets = request.budget.split(_shares(linked, shares))
@@ -212,7 +211,7 @@ def refuse_shares_of_one(shares: object) -> None:
         raise ParameterError(f"shares are of linked tables, got {told(shares)} for one; leave it out", code="LW305")
 
 
-def _usual(linked: LinkedSchema, name: str) -> object:
+def _usual(linked: LinkedTables, name: str) -> object:
     """Return the mechanism of a table by default; how a small column goes on from place to place matters more."""
     lag, schema, usual = linked.lag(name), linked.coded[name], default_mechanism()
     if lag is None:
@@ -224,7 +223,7 @@ def _usual(linked: LinkedSchema, name: str) -> object:
     return replace(cast("Any", usual), workload=(*by_place, *of_three, *to_the_end))
 
 
-def _shares(linked: LinkedSchema, shares: Mapping[str, Number] | None) -> tuple[Fraction, ...]:
+def _shares(linked: LinkedTables, shares: Mapping[str, Number] | None) -> tuple[Fraction, ...]:
     """Return each table's part of the budget: as given, or by the numbers of columns, so that errors are alike."""
     if shares is None:
         sizes = [
@@ -244,7 +243,7 @@ def _shares(linked: LinkedSchema, shares: Mapping[str, Number] | None) -> tuple[
     return found
 
 
-def _by_table(linked: LinkedSchema, what: str, value: object) -> Mapping[str, object]:
+def _by_table(linked: LinkedTables, what: str, value: object) -> Mapping[str, object]:
     """Return one value for each table, which is given for all or by table."""
     if isinstance(value, Mapping):
         _check_tables(linked, what, value)
@@ -252,14 +251,14 @@ def _by_table(linked: LinkedSchema, what: str, value: object) -> Mapping[str, ob
     return dict.fromkeys(linked.names, value)
 
 
-def _expected(linked: LinkedSchema, value: object) -> Mapping[str, object]:
+def _expected(linked: LinkedTables, value: object) -> Mapping[str, object]:
     """Return the expected number of rows of each table; a single number is that of the first table that is given."""
     if value is None or isinstance(value, Mapping):
         return _by_table(linked, "expected_rows", value or {})
     return {linked.given[0]: value}
 
 
-def _check_tables(linked: LinkedSchema, what: str, value: Mapping[Any, Any]) -> None:
+def _check_tables(linked: LinkedTables, what: str, value: Mapping[Any, Any]) -> None:
     """Refuse values by table that name another one."""
     for name in value:
         if name not in linked.names:

@@ -33,7 +33,7 @@ from lapwing.release.runs.public_rows import (
 )
 from lapwing.release.runs.public_tables import check_priors, with_public_tables
 from lapwing.release.runs.spending import Spending
-from lapwing.schema.linked.database import LinkedSchema, is_linked
+from lapwing.schema.linked.database import LinkedTables
 from lapwing.schema.public_tables.cells import public_total
 from lapwing.schema.scalars import told
 from lapwing.schema.schemas import Schema
@@ -216,14 +216,7 @@ def table_settings(
 
 def usable_schema(schema: object) -> Schema:
     """Load a schema and refuse drafts and schemas without anything to model."""
-    if is_linked(schema):
-        raise SchemaError(
-            'the schema is of linked tables, or of events in "order", and this takes one table; lapwing.synthesize and '
-            'its command take it, or give a schema without "tables", "order", "constant" and rules of the row '
-            "before",
-            code="LW250",
-        )
-    checked = Schema.load(cast("Any", schema))
+    checked = Schema.load(cast("Any", schema)).one_table
     if checked.is_draft:
         checked.check_complete()
         raise SchemaError(
@@ -303,7 +296,7 @@ SETTINGS: Final[Codec] = Codec(
     {
         BudgetRequest: (lambda request: SETTINGS.write(Requested.of(request)), _request),
         Fraction: (str, read_exact),
-        LinkedSchema: (LinkedSchema.to_dict, LinkedSchema.from_dict),
+        LinkedTables: (LinkedTables.to_dict, LinkedTables.from_dict),
         Mechanism: (lambda each: {"name": name_in_files(each), "settings": settings_of(each)}, _mechanism),
         Schema: (Schema.to_dict, usable_schema),
     }

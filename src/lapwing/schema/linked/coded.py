@@ -32,7 +32,7 @@ SMALL: Final = 16
 
 
 class _Tree(Protocol):
-    """What is asked of a `LinkedSchema` here, which imports this."""
+    """What is asked of `LinkedTables` here, which import this."""
 
     @property
     def tables(self) -> tuple[LinkedTable, ...]: ...

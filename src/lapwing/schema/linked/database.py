@@ -1,14 +1,12 @@
-"""The public description of linked tables: a tree of private tables, and public ones that they refer to."""
+"""What is public about linked tables: a tree of private tables, and public ones that they refer to."""
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from math import prod
+from pathlib import Path
 from typing import Any
 
 from lapwing.errors import ParameterError
-from lapwing.on_demand import Shown
-from lapwing.schema.files import fingerprint_of
 from lapwing.schema.linked import reading
 from lapwing.schema.linked.coded import Lag, check_rules, coded_schema, given_names, lag_of
 from lapwing.schema.linked.lookups import without_cells
@@ -17,14 +15,13 @@ from lapwing.schema.rules.rules import Rule, rules_from
 from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import Schema
 from lapwing.schema.short import linked_in_short
-from lapwing.schema.typed import read_json
 
-__all__ = ["LinkedSchema", "is_linked"]
+__all__ = ["LinkedTables", "linked_from"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LinkedSchema(Shown):
-    """Everything public about linked tables: households and persons, patients and their stays, or events in order.
+class LinkedTables:
+    """What a schema says of linked tables: households and persons, patients and their stays, or events in order.
 
     Parameters
     ----------
@@ -52,12 +49,12 @@ class LinkedSchema(Shown):
     --------
     >>> home = {"name": "home", "type": "integer", "role": "identifier"}
     >>> size = {"name": "rooms", "type": "integer", "constraints": {"minimum": 1, "maximum": 9}}
-    >>> schema = LinkedSchema.load({"tables": {
+    >>> linked = Schema.load({"tables": {
     ...     "homes": {"primaryKey": "home", "fields": [home, size]},
     ...     "people": {"foreignKeys": {"home": "homes"}, "maxRows": 3, "fields": [
     ...         home, {"name": "adult", "type": "boolean"}]},
-    ... }})
-    >>> schema.coded["people"].names, schema.coded["people"].unit_label
+    ... }}).linked
+    >>> linked.coded["people"].names, linked.coded["people"].unit_label
     (('home', 'adult', 'row.number', 'row.left', 'previous.adult', 'rooms', 'people'), 'home:3')
     """
 
@@ -137,6 +134,11 @@ class LinkedSchema(Shown):
             code="LW330",
         )
 
+    @property
+    def written(self) -> dict[str, Schema]:
+        """The schema of the rows that are written of each table that is given."""
+        return {name: self.as_written(name) for name in self.given}
+
     def as_written(self, name: str) -> Schema:
         """Return the schema of the rows that are written of a table; events have their persons' columns too."""
         found = self.table(name).as_written
@@ -167,50 +169,27 @@ class LinkedSchema(Shown):
         return given_names(self, name)
 
     @classmethod
-    def load(cls, source: "str | os.PathLike[str] | Mapping[str, Any] | LinkedSchema") -> "LinkedSchema":
-        """Return a linked schema from a file, from a mapping in the file format, or as it is.
+    def read(cls, found: object, folder: Path | None) -> "LinkedTables":
+        """Return linked tables in one of the three forms of the file; see `Schema.load`.
 
-        Parameters
-        ----------
-        source : path, mapping or LinkedSchema
-            ``{"tables": {NAME: {"primaryKey": ..., "foreignKeys": {...}, "maxRows": ..., "order": ..., "fields":
-            [...]}, ...}, "rules": [...]}``; or two tables as ``{"parent": {...}, "child": {...}, "key": ...,
-            "maxChildren": ...}``; or one table of events: a schema with ``privacyUnit`` and ``order``.
-
-        Returns
-        -------
-        LinkedSchema
-
-        Raises
-        ------
-        SchemaError
-            Where the file cannot be read or breaks a rule of the format.
-        ParameterError
-            Where the file of a public table is a private table of the call.
+        folder: where the file lies, and beside it those of its public tables; None follows no path.
         """
-        if isinstance(source, LinkedSchema):
-            for lookup in source.lookups:  # which may have been read before the private tables were known
-                lookup.refuse_private()
-            return source
-        return without_cells(lambda stand_in: cls(**reading.parts_from(source, stand_in=stand_in)))
+        return without_cells(lambda stand_in: cls(**reading.parts_from(found, folder, stand_in=stand_in)))
 
     @classmethod
-    def from_dict(cls, values: object) -> "LinkedSchema":
+    def from_dict(cls, values: object) -> "LinkedTables":
         """Return what `to_dict` wrote; anybody may have changed the file, so no path in it is followed."""
-        tables = values.get("tables") if isinstance(values, Mapping) else None
-        described = tables.values() if isinstance(tables, Mapping) else ()
-        has_path = any(isinstance(each, Mapping) and isinstance(each.get("public"), str) for each in described)
-        if not isinstance(values, Mapping) or has_path:
-            raise refusal("linked tables in a file of a release must hold the rows of public tables, and no path")
-        return cls.load(values)
+        if isinstance(values, str):
+            raise refusal("linked tables in a file of a release must be an object, got a text")
+        return cls.read(values, None)
 
-    @property
-    def fingerprint(self) -> str:
-        """SHA-256 of the linked schema in normal form, as 64 hexadecimal digits."""
-        return fingerprint_of(self.to_dict())
+    def refuse_private(self) -> None:
+        """Refuse public tables whose file is a private table of the call."""
+        for lookup in self.lookups:
+            lookup.refuse_private()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the linked schema in the file format: JSON values that `load` makes an equal one of."""
+        """Return linked tables in the file format: JSON values that `read` makes equal ones of."""
         return reading.to_dict(self.tables, self.rules, self.lookups, self.columns)
 
     def _check_link(self, table: LinkedTable) -> None:
@@ -229,24 +208,18 @@ class LinkedSchema(Shown):
             raise refusal(f"the key {quote(table.link)} of {table.name} {said}")
 
 
-def with_files(linked: LinkedSchema, files: object) -> LinkedSchema:
+def linked_from(given: object, folder: Path | None = None) -> LinkedTables:
+    """Return linked tables as they are, or as `LinkedTables.read` reads them."""
+    return given if isinstance(given, LinkedTables) else LinkedTables.read(given, folder)
+
+
+def with_files(linked: LinkedTables, files: object) -> LinkedTables:
     """Return a schema with the names of the files that its public tables are of, by table: only names, to be said."""
     if not isinstance(files, Mapping) or not files:
         return linked
     return replace(linked, lookups=tuple(replace(each, file=str(files.get(each.name, ""))) for each in linked.lookups))
 
 
-def published(linked: LinkedSchema) -> tuple[str, ...]:
+def published(linked: LinkedTables) -> tuple[str, ...]:
     """Return what will be published as it is: a sentence for each public table."""
     return tuple(lookup.as_it_is for lookup in linked.lookups)
-
-
-def is_linked(source: object) -> bool:
-    """Return whether a schema is of linked tables, or of events in order; a SchemaError where a file is no JSON."""
-    if isinstance(source, LinkedSchema):
-        return True
-    value = read_json(source) if isinstance(source, str | os.PathLike) else source
-    return isinstance(value, Mapping) and (
-        value.get("order") is not None
-        or ("fields" not in value and ("tables" in value or {"parent", "child"} <= value.keys()))
-    )

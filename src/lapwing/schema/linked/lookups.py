@@ -71,7 +71,7 @@ def lookup_from(name: str, source: Mapping[str, Any], beside: Beside | None) -> 
     if not isinstance(given, list | tuple):
         raise refusal(
             f'{name}: "public" must be a list of rows, or of a schema that is a file a CSV file beside it, got '
-            f"{quote(given)}"
+            f"{'a text' if isinstance(given, str) else quote(given)}"
         )
     return _of_rows(name, source, given)
 

@@ -1,6 +1,5 @@
 """The file format of linked tables: what is written, and the three forms that are read."""
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -13,7 +12,7 @@ from lapwing.schema.linked.tables import MOST_ROWS, LinkedTable, Lookup, Order, 
 from lapwing.schema.rules.rules import Rule, rule_to_dict, rules_from
 from lapwing.schema.scalars import quote, repeated, visible, whole_number
 from lapwing.schema.schemas import Schema
-from lapwing.schema.typed import Typed, check_object, read_json
+from lapwing.schema.typed import Typed, check_object
 
 _TOP: Final = ("tables", "rules")
 _TWO: Final = ("parent", "child", "key", "maxChildren", "count", "rules")
@@ -24,28 +23,23 @@ _ROWS: Final = "rows"
 """What the number of a person's events is called."""
 
 
-def parts_from(source: object, *, stand_in: bool = False) -> dict[str, Any]:
-    """Return the settings of a LinkedSchema from a path or a mapping in one of the three forms.
+def parts_from(value: object, folder: Path | None, *, stand_in: bool = False) -> dict[str, Any]:
+    """Return the settings of LinkedTables from a mapping in one of the three forms.
 
-    stand_in: leave the files of public tables closed, and take a made-up row for those of each.
+    folder: in which files of public tables lie; stand_in: leave these closed, and take a made-up row for those of each.
     """
-    beside = Beside(Path(source).parent, stand_in) if isinstance(source, str | os.PathLike) else None
-    value = read_json(source) if isinstance(source, str | os.PathLike) else source
+    beside = None if folder is None else Beside(folder, stand_in)
     found = check_object(value, "the schema of linked tables")
     if "tables" in found:
         Typed(found, "the schema of linked tables").only(_TOP)
         return _of_tables(check_object(found["tables"], "tables"), found.get("rules"), beside)
     if found.get("order") is not None:
         return _of_events(found)
-    if "fields" in found:
-        said = "the schema describes one table, not linked ones; `lapwing synthesize` takes it, and linked ones list "
-        raise SchemaError(f"{said}{', '.join(_TOP)}", code="LW252")
     return _of_two(found, beside)
 
 
-def private_names(source: str | os.PathLike[str]) -> tuple[str, ...]:
-    """Return what the private tables of a schema's file are called, before any of its public ones is opened."""
-    found = read_json(source)
+def private_names(found: object) -> tuple[str, ...]:
+    """Return what the private tables of a schema in the file format are called; none of its public ones is opened."""
     tables = found.get("tables") if isinstance(found, Mapping) else None
     if not isinstance(tables, Mapping):
         return _TWO[:2]

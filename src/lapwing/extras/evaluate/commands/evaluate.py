@@ -17,7 +17,6 @@ from lapwing.cli.tables import Database, Sql, given_table, linked_schema, option
 if TYPE_CHECKING:
     from lapwing.extras.evaluate.bought import BoughtEvaluation
     from lapwing.extras.evaluate.internal.evaluation import Evaluation
-    from lapwing.schema.linked.database import LinkedSchema
     from lapwing.schema.schemas import Schema
 
 
@@ -81,7 +80,6 @@ def evaluate(
     """Compare synthetic tables with the real ones (internal; with a budget, releasable)."""
     from lapwing.extras.evaluate.report.page import check_installed  # noqa: PLC0415
     from lapwing.extras.evaluate.verb import evaluate as evaluation_of  # noqa: PLC0415
-    from lapwing.schema.schemas import Schema  # noqa: PLC0415
 
     if report is not None:
         options.check_html(report)
@@ -90,8 +88,8 @@ def evaluate(
         raise options.misuse("missing argument 'SYNTHETIC'", context, code="LW903")
     own = real if synthetic is not None else None
     table, made, checked = _tables(own, real if synthetic is None else synthetic, schema, (sql, db), context)
-    schemas = [checked] if isinstance(checked, Schema) else checked.coded.values()
-    groups = options.listed(by or (), [name for each in schemas for name in each.names])
+    schemas = checked.tables if checked.linked is None else checked.linked.coded
+    groups = options.listed(by or (), [name for each in schemas.values() for name in each.names])
     forms = [(path, form) for path, form in ((metrics, _json), (report, _html)) if path is not None]
     inputs = [
         path
@@ -110,7 +108,7 @@ def evaluate(
     }
     is_bought = epsilon is not None or rho is not None
     file = next(iter(_files(table)), None)
-    if isinstance(checked, Schema) and not is_bought and not checked.name and file is not None:
+    if checked.linked is None and not is_bought and not checked.name and file is not None:
         checked = replace(checked, name=stem_of(file))  # for the heading of the report
 
     def compared() -> "Evaluation | BoughtEvaluation":
@@ -145,22 +143,23 @@ def _tables(
     schema: Path,
     query: tuple[str | None, str | None],
     context: typer.Context,
-) -> tuple[Any, Any, "Schema | LinkedSchema"]:
+) -> tuple[Any, Any, "Schema"]:
     """Return both tables and their schema; linked tables by name, from a folder or database of them all."""
     from lapwing.release.runs.settings import usable_schema  # noqa: PLC0415
     from lapwing.rows.elsewhere import tables_from  # noqa: PLC0415
     from lapwing.rows.entry import tables_by_name  # noqa: PLC0415
+    from lapwing.schema.schemas import Schema  # noqa: PLC0415
 
     sql, db = query
     linked = linked_schema(schema, [real] if real else [], [sql] if sql else [], db, context)
     if linked is not None and not linked.is_events:
         if real is None:
             raise options.misuse("linked tables are of a folder or database; leave --sql out", context, code="LW903")
-        columns = {name: linked.as_written(name).names for name in linked.given}
+        columns = {name: each.names for name, each in linked.written.items()}
         tables = [tables_by_name(tables_from(each, columns), linked.given) for each in (real, synthetic)]
-        return tables[0], tables[1], linked
+        return tables[0], tables[1], Schema(linked=linked)
     table, made = given_table(real, sql, db, context), optional_table(synthetic, None, None, context)
-    return table, made, usable_schema(schema) if linked is None else linked
+    return table, made, usable_schema(schema) if linked is None else Schema(linked=linked)
 
 
 def _files(table: Any) -> list[Path | None]:  # noqa: ANN401 - a table, or several by name

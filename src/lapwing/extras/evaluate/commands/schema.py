@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from lapwing.extras.evaluate.internal.suggestions import Suggestion
     from lapwing.extras.evaluate.metrics.declared import Declared
     from lapwing.rows.entry import Source
-    from lapwing.schema.linked.database import LinkedSchema
+    from lapwing.schema.linked.database import LinkedTables
     from lapwing.schema.purchases import Purchase
     from lapwing.schema.schemas import Schema
 
@@ -142,7 +142,7 @@ def check(
     print("\n".join(["", *_units(check_units(table, checked).value)]))
 
 
-def _check_linked(linked: "LinkedSchema", tables: "Mapping[str, Source]", say: "Callable[[str], None]") -> None:
+def _check_linked(linked: "LinkedTables", tables: "Mapping[str, Source]", say: "Callable[[str], None]") -> None:
     """Show the schemas of linked tables; count what of the tables does not fit."""
     from lapwing.schema.linked.database import published  # noqa: PLC0415
     from lapwing.schema.short import part_in_words  # noqa: PLC0415
@@ -160,9 +160,10 @@ def _check_linked(linked: "LinkedSchema", tables: "Mapping[str, Source]", say: "
     from lapwing.extras.evaluate.internal.looks import remarks  # noqa: PLC0415
     from lapwing.extras.evaluate.internal.schemas import check_linked  # noqa: PLC0415
     from lapwing.extras.evaluate.report.page import NOTICE  # noqa: PLC0415
+    from lapwing.schema.schemas import Schema  # noqa: PLC0415
 
     found = check_linked(tables, linked).value
-    remember(list(tables.values()), linked)
+    remember(list(tables.values()), Schema(linked=linked))
     say("internal: the counts are exact and were made by looking at private rows")
     print("\n".join(["", NOTICE]))
     for name, fit in found.items():

@@ -31,7 +31,7 @@ from lapwing.rows.linked import code_linked
 from lapwing.rows.out.outputs import write_output
 from lapwing.rows.source import all_codes
 from lapwing.schema.linked.coded import NUMBER, count_field
-from lapwing.schema.linked.database import LinkedSchema
+from lapwing.schema.linked.database import LinkedTables
 from lapwing.schema.linked.tables import MOST_ROWS, LinkedTable
 from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import Schema
@@ -98,7 +98,7 @@ class LinkedEvaluation(Shown):
 def compare_linked(
     real: Mapping[str, object],
     synthetic: Mapping[str, object],
-    linked: LinkedSchema,
+    linked: LinkedTables,
     *,
     target: str | None,
     by: Sequence[str],
@@ -143,7 +143,7 @@ def compare_linked(
 
 
 def _where(
-    linked: LinkedSchema, target: str | None, by: Sequence[str], schemas: Mapping[str, Schema]
+    linked: LinkedTables, target: str | None, by: Sequence[str], schemas: Mapping[str, Schema]
 ) -> tuple[list[str], list[str]]:
     """Return the tables in which a target is predicted, and those whose groups are judged; refuse what is in none."""
     columns = {name: [field.name for field in schema.columns] for name, schema in schemas.items()}
@@ -163,7 +163,7 @@ def _where(
     return targets, groups
 
 
-def compared_schema(linked: LinkedSchema, name: str) -> Schema:
+def compared_schema(linked: LinkedTables, name: str) -> Schema:
     """Return the schema of what is compared of a table: its columns, and those of the rows that its rows belong to."""
     table, coded = linked.table(name), linked.coded[name]
     counts = {(each.name, count) for each in linked.tables for count in each.counts}
@@ -173,7 +173,7 @@ def compared_schema(linked: LinkedSchema, name: str) -> Schema:
 
 
 def _read(
-    what: str, data: Mapping[str, object], linked: LinkedSchema, *, is_written: bool = False
+    what: str, data: Mapping[str, object], linked: LinkedTables, *, is_written: bool = False
 ) -> dict[str, dict[str, np.ndarray]]:
     """Return the codes of all rows of all tables, each with its place among the rows of its parent."""
     whole = _uncut(linked, is_written=is_written)
@@ -200,7 +200,7 @@ def _coded(codes: Codes, schema: Schema, seed: int) -> TableRows:
     return table_rows(height(chosen), [chosen], partial(count_tables, [chosen]), schema, seed)
 
 
-def _uncut(linked: LinkedSchema, *, is_written: bool) -> LinkedSchema:
+def _uncut(linked: LinkedTables, *, is_written: bool) -> LinkedTables:
     """Return a schema under which rows are not cut; is_written: of synthetic rows, whose texts are plain."""
     depth = max(len(linked.above(name)) for name in linked.names)
     most = min(MOST_ROWS, int(_MOST_OF_UNIT ** (1 / depth)))
@@ -228,7 +228,7 @@ def _panel(table: LinkedTable, schema: Schema, codes: Mapping[str, Codes], rng: 
     )
 
 
-def _part_of(watch: Watch, place: int, linked: LinkedSchema) -> Watch:
+def _part_of(watch: Watch, place: int, linked: LinkedTables) -> Watch:
     """Return what tells of the steps of one table among several."""
     count = len(linked.given)
 

@@ -37,7 +37,7 @@ from lapwing.rows.spelling import spelled
 from lapwing.rows.units import UnitNumbers
 from lapwing.schema.changes import open_keys
 from lapwing.schema.fields import Field, FieldType, PrivacyUnit
-from lapwing.schema.linked.database import LinkedSchema
+from lapwing.schema.linked.database import LinkedTables
 from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import Schema
 from lapwing.schema.values import any_value
@@ -309,7 +309,7 @@ class LinkedFit:
 
 
 @private_boundary
-def check_linked(tables: Mapping[str, object], schema: LinkedSchema) -> Internal[dict[str, LinkedFit]]:
+def check_linked(tables: Mapping[str, object], schema: LinkedTables) -> Internal[dict[str, LinkedFit]]:
     """Count what of each linked table does not fit its schema or breaks its rules."""
     coded = code_linked(tables, schema)
     found = {}
