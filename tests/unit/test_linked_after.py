@@ -1,5 +1,7 @@
 """What comes after a release of linked tables: queries, noisy answers, the report, and what the certificate says."""
 
+import json
+
 import polars as pl
 import pytest
 
@@ -54,22 +56,137 @@ def folder(release, events, tmp_path_factory):
     return place
 
 
-VERBS = {
-    "query": [["job"]],
-    "accuracy": [],
-    "support": [{"job": "yes"}],
-    "replicates": [10],
-    "plot": [],
+ASKED = {
+    "query": (lambda part: part.query(["job"]), "people", "person"),
+    "query above": (lambda part: part.query(["kind", "job"], groups=2), "people", None),
+    "query of the first": (lambda part: part.query("kind"), "homes", None),
+    "accuracy": (lambda part: part.accuracy(["job"]), "people", "events"),
+    "accuracy of a count": (lambda part: part.accuracy(where={"job": "yes"}), "people", "events"),
+    "accuracy at a confidence": (lambda part: part.accuracy("job", 0.9), "people", "events"),
+    "support": (lambda part: part.support({"job": "yes"}), "people", "events"),
+    "plot": (lambda part: part.plot("job"), "people", "events"),
+}
+"""Verbs that name columns, and which table they are asked of: of several, and of events."""
+
+
+def shown(found):
+    return found.to_dicts() if isinstance(found, pl.DataFrame) else str(getattr(found, "to_dict", lambda: found)())
+
+
+@pytest.mark.parametrize("verb", ASKED)
+def test_a_verb_that_names_columns_is_asked_of_the_table_that_has_them(release, events, verb):
+    ask, several, of_events = ASKED[verb]
+
+    assert shown(ask(release)) == shown(ask(release.tables[several]))
+    if of_events is not None:
+        assert shown(ask(events)) == shown(ask(events.tables["events"]))
+
+
+REFUSED = {
+    "accuracy": (lambda one: one.accuracy(), "name columns, or call"),
+    "accuracy of a text": (lambda one: one.accuracy(where="job == 'yes'"), "name columns, or call"),
+    "plot": (lambda one: one.plot(), "name columns, or call"),
+    "query of no column": (lambda one: one.query([]), "name columns, or call"),
+    "query of strangers": (lambda one: one.query(["job", "income"]), "no table has the columns"),
+    "replicates": (lambda one: one.replicates(10), "belong to no rows of another"),
+    "certified_errors": (lambda one: one.certified_errors(), "workload of one table"),
 }
 
 
-@pytest.mark.parametrize("verb", VERBS)
-def test_what_is_about_one_table_says_how_to_ask_it_of_one(release, verb):
-    with pytest.raises(lw.ParameterError, match=rf"release\.tables\['people'\]\.{verb}\(") as refused:
-        getattr(release, verb)(*VERBS[verb])
+@pytest.mark.parametrize("verb", REFUSED)
+def test_what_only_one_table_has_is_refused_of_several_with_the_reason(release, verb):
+    ask, why = REFUSED[verb]
 
-    assert refused.value.code == "LW305"
-    getattr(release.tables["people"], verb)(*VERBS[verb])
+    with pytest.raises(lw.ParameterError, match=why) as refused:
+        ask(release)
+
+    assert refused.value.code in ("LW252", "LW330")
+
+
+def test_one_table_answers_what_several_refuse(release):
+    one = release.tables["people"]
+
+    assert one.accuracy().statements
+    assert one.plot() is not None
+    assert len(one.replicates(4, rows=20, seed=1)) == 4
+
+
+def test_a_column_that_two_tables_have_is_asked_of_neither():
+    schema = {name: {**table, "fields": [*table["fields"], KIND]} for name, table in SCHEMA["tables"].items()}
+    schema["homes"]["fields"].pop()
+    linked = lw.Schema.load({"tables": schema}).linked
+
+    with pytest.raises(lw.ParameterError, match='"kind" is a column of homes and of people') as refused:
+        linked.home_of(["kind"], "query")
+
+    assert refused.value.code == "LW330"
+    assert linked.home_of(["age", "homes.kind"], "query") == "people"
+    assert linked.home_of(["rooms", "people"], "query") == "homes"
+
+
+# ------------------------------------------------------------------------------ settings: each works, or says why not
+
+
+def total(*columns, **settings):
+    cells = [["flat", 100], ["house", 200]]
+    return {"columns": columns, "cells": cells, "source": "register", "provenance": "public", **settings}
+
+
+@pytest.mark.parametrize("as_what", ["mapping", "file", "list"])
+def test_a_public_total_goes_to_the_table_that_has_its_columns(as_what, tmp_path):
+    frames, given = dict(zip(("homes", "people"), tables(300), strict=True)), total("kind")
+    frames["people"] = frames["people"].with_columns(job=pl.lit("yes"))
+    if as_what == "file":
+        (tmp_path / "t.json").write_text(json.dumps(given))
+    asked = {"mapping": given, "file": tmp_path / "t.json", "list": [given]}[as_what]
+
+    release = lw.synthesize(frames, SCHEMA, rho=1, seed=1, mechanism="Independent", public_tables=asked)
+
+    homes, _ = release.sample()
+    assert dict(homes.group_by("kind").len().iter_rows()) == {"flat": 100, "house": 200}
+    release.save(tmp_path / "m.lapwing")
+    held = lw.load(tmp_path / "m.lapwing").schema.linked.coded["homes"].public_tables
+    assert [each.total for each in held] == [300]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (total("income"), 'no table has the columns "income" together'),
+        ({**total("job"), "cells": [["yes", 5], ["no", 5], [None, 0]]}, "people: the public table of job is exact"),
+    ],
+    ids=["of none", "exact of people"],
+)
+def test_a_public_total_that_no_table_can_hold_is_refused_before_a_row_is_read(given, said):
+    with pytest.raises(lw.LapwingError, match=said):
+        lw.synthesize({"homes": "nothing.csv", "people": "nothing.csv"}, SCHEMA, epsilon=1, public_tables=given)
+
+
+WHY_NOT = {
+    "neighbours": ("replace-one", "a key may have no row"),
+    "misfits": (0.2, "go on under no mended schema"),
+    "prior": ("m.lapwing", "a prior is rows of one table"),
+    "memory": ("1 GB", "put together in memory"),
+}
+
+
+@pytest.mark.parametrize("schema", [SCHEMA, EVENTS], ids=["several", "events"])
+@pytest.mark.parametrize("name", WHY_NOT)
+def test_a_setting_of_one_table_is_refused_of_several_with_the_reason(name, schema):
+    value, why = WHY_NOT[name]
+
+    with pytest.raises(lw.ParameterError, match=why) as refused:
+        lw.synthesize("nothing.csv", schema, epsilon=1, **{name: value})
+
+    assert refused.value.code == "LW252"
+
+
+def test_a_plan_of_several_tables_is_held_to_a_limit_of_memory():
+    asked = {"expected_rows": {"homes": 1000, "people": 2000}, "epsilon": 1}
+
+    assert lw.plan(SCHEMA, **asked, memory="8 GB").parts.keys() == {"homes", "people"}
+    with pytest.raises(lw.CapacityError, match="above the limit"):
+        lw.plan(SCHEMA, **asked, memory="10 MB")
 
 
 def test_answers_of_all_tables_stand_in_one_frame(release):
@@ -83,7 +200,6 @@ def test_answers_of_all_tables_stand_in_one_frame(release):
 @pytest.mark.parametrize(
     ("model", "table", "said"),
     [
-        ("m", [], "got none; give --table with one of homes, people"),
         ("m", ["--table", "pets"], 'got "pets"; give --table with one of homes, people'),
         ("one", ["--table", "homes"], 'the model has one table, got "homes"; leave --table out'),
     ],

@@ -131,7 +131,10 @@ def test_a_plan_of_linked_tables_has_a_part_for_each_and_says_which_number_is_mi
         ("sample m.lapwing --where-file stays.csv -o r.csv", "for releases of one table"),
         ("plan --schema homes.json --epsilon 1 --expected-rows homes=1 --expected-rows pets=1", "'pets'"),
         ("plan --schema homes.json --epsilon 1 --expected-rows 300", "name the table, one of homes, people"),
-        ("plan --schema stays.json --epsilon 1 --expected-rows who=9 --prior m.lapwing", 'schema without "order"'),
+        (
+            "plan --schema stays.json --epsilon 1 --expected-rows who=9 --prior m.lapwing",
+            "a prior is rows of one table",
+        ),
     ],
 )
 def test_what_does_not_go_is_refused_in_one_line_and_leaves_no_file(place, arguments, says):

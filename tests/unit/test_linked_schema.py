@@ -276,7 +276,7 @@ def test_what_is_of_one_table_is_refused_of_several_before_a_row_is_read(asked, 
     with pytest.raises(lw.SchemaError, match="this takes one table") as refused:
         asked(lw.Schema.load(described))
 
-    assert refused.value.code == "LW250"
+    assert refused.value.code == "LW252"
 
 
 @pytest.mark.parametrize(

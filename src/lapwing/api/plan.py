@@ -84,24 +84,20 @@ def plan(
             "a plan needs expected_rows, a public guess of the number of rows; give a whole number", code="LW315"
         )
     asked: Any = {"epsilon": epsilon, "delta": delta, "rho": rho, "mechanism": mechanism, "seed": _SEED}
-    checked = Schema.load(schema)
+    asked["public_tables"] = public_tables
+    checked, limit = Schema.load(schema), read_memory(memory)
     if checked.linked is not None:
-        refuse_settings_of_one(neighbours=neighbours, public_tables=public_tables, prior=prior, memory=memory)
-        return cast("Plan", _linked(checked.linked, expected_rows=expected_rows, shares=shares, **asked))
-    refuse_shares_of_one(shares)
-    limit = read_memory(memory)
-    settings = read_settings(
-        checked,
-        neighbours=neighbours,
-        expected_rows=cast("int", expected_rows),
-        public_tables=public_tables,
-        prior=prior,
-        **asked,
-    )
-    found = _plan_of(settings, is_default=mechanism is None)
+        refuse_settings_of_one(neighbours=neighbours, prior=prior)
+        found: Any = _linked(checked.linked, expected_rows=expected_rows, shares=shares, **asked)
+    else:
+        refuse_shares_of_one(shares)
+        settings = read_settings(
+            checked, neighbours=neighbours, expected_rows=cast("int", expected_rows), prior=prior, **asked
+        )
+        found = _plan_of(settings, is_default=mechanism is None)
     if limit is not None:
-        check_fits(found.effort.memory, limit, found.expected_rows)
-    return found
+        check_fits(found.effort.memory, limit, 0)
+    return cast("Plan", found)
 
 
 def _plan_of(settings: Settings, *, is_default: bool, is_part: bool = False) -> Plan:

@@ -142,7 +142,8 @@ def synthesize(
     book = Book(ledger=ledger, dataset=dataset, transcript=transcript)
     asked: Any = {"epsilon": epsilon, "delta": delta, "rho": rho, "mechanism": mechanism}
     asked |= {"expected_rows": expected_rows, "seed": seed, "transcript": book.path}
-    of_one: Any = {"neighbours": neighbours, "public_tables": public_tables, "prior": prior, "misfits": misfits}
+    asked["public_tables"] = public_tables
+    of_one: Any = {"neighbours": neighbours, "prior": prior, "misfits": misfits}
     checked = Schema.load(schema)
     if checked.linked is not None:
         refuse_settings_of_one(memory=memory, **of_one)
@@ -218,7 +219,7 @@ def resumed(
         if isinstance(settings, LinkedSettings):
             refuse_settings_of_one(memory=memory)
             if schema is not None:
-                raise ParameterError("linked tables are resumed under their own schema; leave schema out", code="LW305")
+                raise ParameterError("linked tables are resumed under their own schema; leave schema out", code="LW252")
         resumable(path, partial(tell, settings, records_of(taken), len(taken.given)))
         book = Book(transcript=path, taken=taken)
         return cast("Release", release_of(data, settings, book, memory=memory, schema=schema))

@@ -160,7 +160,7 @@ def listed(texts: Iterable[str], known: Iterable[str]) -> list[str]:
 def one_place(output: Sequence[str], into: str | None, context: typer.Context | None = None) -> str:
     """Return where the rows of one table, or of events, go."""
     if into is not None:
-        raise ParameterError("--into is for several tables, and there is one; give -o OUT", code="LW305")
+        raise ParameterError("--into is for several tables, and there is one; give -o OUT", code="LW252")
     if len(output) != 1:
         raise misuse("the rows of one table go to one place; give -o OUT", context, code="LW903")
     return output[0]

@@ -190,7 +190,7 @@ class Schema(Shown):
             'the schema is of linked tables, or of events in "order", and this takes one table; lapwing.synthesize and '
             'its command take it, or give a schema without "tables", "order", "constant" and rules of the row before: '
             "schema.tables has one of each table",
-            code="LW250",
+            code="LW252",
         )
 
     @property

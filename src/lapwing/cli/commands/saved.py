@@ -229,7 +229,7 @@ def query(
 
     from lapwing.model.evidence import measured_groupings  # noqa: PLC0415
 
-    release = one_table(loaded(model), table)
+    release = _asked(loaded(model), table, column)
     column = options.listed(column, [field.name for field in release.schema.fields])
     found, is_known = _queried(release, column, groups=wanted, confidence=confidence, weighted=weighted)
     print(_table_text(found, is_known))
@@ -239,6 +239,16 @@ def query(
         is_measured = wanted != "measured" and measured_groupings(release.noisy, counted) is not None
         hint = "; --groups measured shows the cells that were counted" if is_measured else ""
         speaker(context, quiet=False)(f"no noisy answer covers {missing} of {is_known.size} cells{hint}")
+
+
+def _asked(release: "Release | LinkedRelease", table: str | None, column: Sequence[str]) -> "Release":
+    """Return the release of the table that is named, or that has the columns."""
+    from lapwing.release.release import Release  # noqa: PLC0415
+
+    if table is not None or isinstance(release, Release):
+        return one_table(release, table)
+    known = [name for part in release.tables.values() for name in part.schema.names]
+    return release.tables[release.linked.home_of(options.listed(column, known), "query")]
 
 
 def query_text(release: "Release", column: Sequence[str]) -> str:

@@ -56,16 +56,36 @@ class Tables(tuple[Any, ...]):
         return zip(self.names, self, strict=True)
 
 
-def _of_one(verb: str) -> Callable[..., NoReturn]:
-    """Return what refuses a verb that is about the rows of one table, and says how to ask it."""
+def _of_one(verb: str) -> Callable[..., Any]:
+    """Return what asks a verb of the table that has the columns in question, or says how to ask it of one."""
+
+    def ask(release: "LinkedRelease", columns: Any = None, *others: Any, where: Any = None, **asked: Any) -> Any:  # noqa: ANN401
+        of = columns if where is None else where
+        names = [of] if isinstance(of, str) and where is None else of
+        if (
+            not isinstance(names, Mapping | list | tuple)
+            or not all(isinstance(name, str) for name in names)
+            or not names
+        ):
+            names = release.linked.names
+            raise ParameterError(
+                f"{verb} is about the rows of one table, and this release has {', '.join(names)}; name columns, or "
+                f"call release.tables[{names[-1]!r}].{verb}(...)",
+                code="LW252",
+            )
+        given = (columns, *others) if columns is not None or others else ()
+        condition = {} if where is None else {"where": where}
+        return getattr(release.tables[release.linked.home_of(names, verb)], verb)(*given, **condition, **asked)
+
+    return ask
+
+
+def _of_each(verb: str, why: str) -> Callable[..., NoReturn]:
+    """Return what refuses a verb that only a table by itself has, and says why."""
 
     def refuse(release: "LinkedRelease", *_: object, **__: object) -> NoReturn:
-        names = release.linked.names
-        raise ParameterError(
-            f"{verb} is about the rows of one table, and this release has {', '.join(names)}; call "
-            f"release.tables[{names[-1]!r}].{verb}(...)",
-            code="LW305",
-        )
+        last = release.linked.names[-1]
+        raise ParameterError(f"{why}; call release.tables[{last!r}].{verb}(...)", code="LW252")
 
     return refuse
 
@@ -125,9 +145,9 @@ class LinkedRelease(Shown):
         ]
         return pl.concat(found)
 
-    query, accuracy, support, replicates, plot, certified_errors = map(
-        _of_one, ("query", "accuracy", "support", "replicates", "plot", "certified_errors")
-    )
+    query, accuracy, support, plot = map(_of_one, ("query", "accuracy", "support", "plot"))
+    replicates = _of_each("replicates", "simulated rows are of one table, and belong to no rows of another")
+    certified_errors = _of_each("certified_errors", "these are bounds of the workload of one table")
 
     @property
     def parent(self) -> Release:

@@ -21,6 +21,7 @@ from lapwing.model.linked_files import LinkedCertificate
 from lapwing.release.runs.certify import promised_epsilons
 from lapwing.release.runs.generators import chosen_seed
 from lapwing.release.runs.misfits import KEYS, row_shares, rows_limit
+from lapwing.release.runs.public_tables import PublicTable, given_public_tables
 from lapwing.release.runs.settings import SETTINGS, Settings, misfit_share, table_settings, usable_schema
 from lapwing.schema.linked.coded import SMALL
 from lapwing.schema.linked.database import LinkedTables, published, with_files
@@ -121,12 +122,14 @@ def read_linked_settings(
     expected_rows: object,
     seed: int | None,
     transcript: Path | None,
+    public_tables: object = None,
 ) -> LinkedSettings:
     """Check the settings of `lapwing.synthesize` with linked tables; see there for their meaning.
 
     mechanism, expected_rows: one for all tables, or by table; transcript: where the transcript is or is to be; one that
     is there gives the seed that was drawn for it.
     """
+    linked = _with_public_tables(linked, public_tables)
     request = read_request(epsilon=epsilon, delta=delta, rho=rho)
     used = chosen_seed(seed, transcript)
     budgets = request.budget.split(_shares(linked, shares))
@@ -193,22 +196,43 @@ def certificate_of(settings: LinkedSettings, parts: Mapping[str, Certificate]) -
     )
 
 
+_WHY_NOT: Final = {
+    "neighbours": "under replace-one the number of keys would be public, and a key may have no row",
+    "misfits": "they go on under no mended schema, so that they end only where most rows of a table are lost",
+    "prior": 'a prior is rows of one table; let public tables that "hold" as "prior" be where a model starts',
+    "memory": "their rows are put together in memory; lapwing.plan(..., memory=...) says whether that is enough",
+}
+
+
 def refuse_settings_of_one(**given: object) -> None:
-    """Refuse settings that releases of linked tables do not take."""
+    """Refuse settings that releases of linked tables do not take, and say why."""
     usual = {"neighbours": "add-remove", "misfits": "0.1"}
     for name, value in given.items():
         if str(value) != usual[name] if name in usual else value is not None:
             raise ParameterError(
-                f"linked tables and events in order take no {name}, got {told(value)}; leave it out, or release one "
-                'table under a schema without "order"',
-                code="LW305",
+                f"linked tables and events in order take no {name}, got {told(value)}: {_WHY_NOT[name]}", code="LW252"
             )
 
 
 def refuse_shares_of_one(shares: object) -> None:
     """Refuse shares of one table."""
     if shares is not None:
-        raise ParameterError(f"shares are of linked tables, got {told(shares)} for one; leave it out", code="LW305")
+        raise ParameterError(f"shares are of linked tables, got {told(shares)} for one; leave it out", code="LW252")
+
+
+def _with_public_tables(linked: LinkedTables, given: object) -> LinkedTables:
+    """Return linked tables with more public totals, each of the table that has its columns."""
+    more: dict[str, list[PublicTable]] = {}
+    for each in given_public_tables(given):
+        more.setdefault(linked.home_of(each.columns, f"the public table of {', '.join(each.columns)}"), []).append(each)
+    tables = [
+        replace(
+            table,
+            schema=replace(table.schema, public_tables=(*table.schema.public_tables, *more.get(table.name, ()))),
+        )
+        for table in linked.tables
+    ]
+    return replace(linked, tables=tuple(tables)) if more else linked
 
 
 def _usual(linked: LinkedTables, name: str) -> object:
@@ -279,7 +303,7 @@ def _part(
 ) -> Settings:
     """Return the settings of one part, as if it had been asked for by itself: too small an amount is refused."""
     if getattr(mechanism, "prior", None) is not None:
-        raise ParameterError("releases of linked tables take no prior; leave it out of the mechanism", code="LW305")
+        raise ParameterError("releases of linked tables take no prior; leave it out of the mechanism", code="LW252")
     own = read_request(epsilon=budget.amount) if budget.notion == "pure" else read_request(rho=budget.amount)
     found = table_settings(schema, mechanism, own, _RELATION, expected, seed=seed[0], is_seeded=seed[1])
     if looks_at_misfits(found.mechanism) and not keys:

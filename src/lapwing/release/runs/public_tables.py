@@ -34,11 +34,14 @@ def with_public_tables(schema: Schema, tables: object) -> Schema:
 
     tables: a file holds one table or a list of them.
     """
-    if tables is None:
-        return schema
-    listed = tables if isinstance(tables, list | tuple) else [tables]
-    more = [each for given in listed for each in _tables(given)]
-    return replace(schema, public_tables=(*schema.public_tables, *more))
+    more = given_public_tables(tables)
+    return replace(schema, public_tables=(*schema.public_tables, *more)) if more else schema
+
+
+def given_public_tables(tables: object) -> list[PublicTable]:
+    """Return the public tables that a caller gives, in any of their forms."""
+    listed = tables if isinstance(tables, list | tuple) else [] if tables is None else [tables]
+    return [each for given in listed for each in _tables(given)]
 
 
 def check_priors(schema: Schema, mechanism: Mechanism) -> None:

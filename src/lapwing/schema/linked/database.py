@@ -1,6 +1,6 @@
 """What is public about linked tables: a tree of private tables, and public ones that they refer to."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from math import prod
 from pathlib import Path
@@ -120,6 +120,22 @@ class LinkedTables:
                 return table
         raise refusal(f"there is no private table {quote(name)}; tables are {', '.join(self.names)}")
 
+    def home_of(self, columns: Collection[str], what: str) -> str:
+        """Return the first table that has columns, its own or of the rows above its rows; what: who asks, for errors.
+
+        A column that two tables have by this name is of neither.
+        """
+        own = {table.name: {field.name for field in table.schema.columns} for table in self.tables}
+        for column in columns:
+            twice = [name for name, names in own.items() if column in names]
+            if len(twice) > 1:
+                raise _homeless(what, f"{quote(column)} is a column of {' and of '.join(twice)}")
+        for name, schema in self.coded.items():
+            if {field.name for field in schema.columns}.issuperset(columns):
+                return name
+        known = "; ".join(f"{name}: {', '.join(names)}" for name, names in own.items())
+        raise _homeless(what, f"no table has the columns {', '.join(map(quote, columns))} together ({known})")
+
     def first_column(self, name: object) -> str:
         """Return a modelled column of the first table, which may be called TABLE.COLUMN: conditions are on these."""
         first = self.tables[0]
@@ -206,6 +222,10 @@ class LinkedTables:
         if (own.type, own.missing_values) != (other.type, other.missing_values):
             said = "must have the same type and missingValues in both tables; write them alike"
             raise refusal(f"the key {quote(table.link)} of {table.name} {said}")
+
+
+def _homeless(what: str, why: str) -> ParameterError:
+    return ParameterError(f"{what} is about the rows of one table, and {why}", code="LW330")
 
 
 def linked_from(given: object, folder: Path | None = None) -> LinkedTables:
