@@ -70,11 +70,16 @@ CHANGES = {
         lambda tree: {**tree, "parts": {**tree["parts"], "parent": tree["parts"]["child"]}},
     ),
     "a part is missing": ("certificate.json", lambda tree: {**tree, "parts": {"parent": tree["parts"]["parent"]}}),
-    "a model is missing": ("models.json", lambda tree: tree[:1]),
+    "a model is missing": ("model.json", lambda tree: tree[:1]),
     "answers are missing": ("answers.json", lambda tree: tree[1:]),
-    "models exchanged": ("models.json", lambda tree: tree[::-1]),
+    "models exchanged": ("model.json", lambda tree: tree[::-1]),
     "rows are no numbers": ("certificate.json", lambda tree: {**tree, "written_rows": {"parent": "many"}}),
-    "another kind": ("manifest.json", lambda tree: {**tree, "kind": "lapwing release"}),
+    "the schema is another": (
+        "schema.json",
+        lambda tree: {"tables": {**tree["tables"], "child": {**tree["tables"]["child"], "maxRows": 5}}},
+    ),
+    "the schema is of one table": ("schema.json", lambda tree: tree["tables"]["parent"]),
+    "another kind": ("manifest.json", lambda tree: {**tree, "kind": "lapwing linked release"}),
 }
 
 

@@ -1,7 +1,8 @@
 """Model files: a release in one ``.lapwing`` file, safe to load from strangers.
 
 The file is a zip of ``manifest.json``, ``schema.json``, ``certificate.json``, ``model.json``, ``answers.json`` and NPY
-arrays. It holds public settings and released numbers only.
+arrays. It holds public settings and released numbers only. Of several tables model and answers are lists, one entry a
+table: `lapwing.model.linked_files`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -26,6 +27,7 @@ from lapwing.kernel.room.container import MALFORMED, read_container, write_conta
 from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.laws import Laws
 from lapwing.model.model import Bernoulli, ColumnLaw, Indexed, LogLinear, ReleasedModel, Spans, check_groupings
+from lapwing.schema.files import is_of_several
 from lapwing.schema.groupings.grouping import Grouping
 from lapwing.schema.named_files import opened
 from lapwing.schema.schemas import Schema
@@ -51,22 +53,10 @@ MOST_CELLS = 2**26
 _MESSAGE_LENGTH = 300
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """How model files of a kind are made: their documents, and those of them with arrays."""
-
-    kind: str
-    format: int
-    documents: tuple[str, ...]
-    with_arrays: tuple[str, ...]
-
-
-_LAYOUT = Layout(
-    "lapwing release",
-    1,
-    ("manifest.json", "schema.json", "certificate.json", "model.json", "answers.json"),
-    ("model.json", "answers.json"),
-)
+_KIND: Final = "lapwing release"
+_FORMAT: Final = 1
+_WITH_ARRAYS: Final = ("model.json", "answers.json")
+_DOCUMENTS: Final = ("manifest.json", "schema.json", "certificate.json", *_WITH_ARRAYS)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,7 +83,7 @@ class SavedRelease:
 
 def save_release(saved: SavedRelease, path: Path) -> None:
     """Write a model file, which appears whole or not at all."""
-    write_documents(path, _LAYOUT, saved.certificate.lapwing, documents_of(saved))
+    write_documents(path, saved.certificate.lapwing, documents_of(saved))
 
 
 def documents_of(saved: SavedRelease) -> dict[str, Any]:
@@ -108,9 +98,9 @@ def documents_of(saved: SavedRelease) -> dict[str, Any]:
     return documents
 
 
-def write_documents(path: Path, layout: Layout, version: str, documents: Mapping[str, Any]) -> None:
+def write_documents(path: Path, version: str, documents: Mapping[str, Any]) -> None:
     """Write a model file of these documents, which appears whole or not at all; a DataError where it cannot be."""
-    manifest = {"kind": layout.kind, "format": layout.format, "lapwing": version}
+    manifest = {"kind": _KIND, "format": _FORMAT, "lapwing": version}
     with whole_file(path) as file:
         write_container(file, {"manifest.json": manifest, **documents})
 
@@ -123,21 +113,21 @@ def is_model(path: Path) -> bool:
         return file.read(2) == b"PK"
 
 
-def certificate_of(path: Path, layout: Layout | None = None) -> object:
+def certificate_of(path: Path) -> object:
     """Return the certificate in a model file, as plain JSON values."""
-    return read_documents(path, layout or _LAYOUT, lambda trees: trees["certificate.json"])
+    return read_documents(path, lambda trees: trees["certificate.json"])
 
 
 def load_release(path: Path) -> SavedRelease:
-    """Read a model file that anybody may have written."""
-    return read_documents(path, _LAYOUT, saved_of)
+    """Read a model file of one table that anybody may have written."""
+    return read_documents(path, saved_of)
 
 
-def read_documents(path: Path, layout: Layout, read: Callable[[Mapping[str, Any]], T]) -> T:
-    """Read a model file of a layout."""
+def read_documents(path: Path, read: Callable[[Mapping[str, Any]], T]) -> T:
+    """Read the documents of a model file."""
     try:
         with opened(path, f"the model file {path}") as (file, _):
-            return _read(file, path, layout, read)
+            return _read(file, path, read)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "not a usable path"
     raise DataError(f"the model file {path} cannot be read ({reason}); check the path", code="LW602")
@@ -145,25 +135,26 @@ def read_documents(path: Path, layout: Layout, read: Callable[[Mapping[str, Any]
 
 def saved_of(trees: Mapping[str, Any]) -> SavedRelease:
     """Read back what `documents_of` made."""
+    if is_of_several(trees["schema.json"]):
+        said = "holds linked tables, not one by itself; this takes a release of one table"
+        raise ParameterError(said, code="LW603")
     entries = read_list(trees, "answers.json", dict)
     _check_listed([read_key(entry, "question", dict) for entry in entries])
     return SavedRelease(
-        Schema.from_dict(trees["schema.json"]).one_table,
+        Schema.from_dict(trees["schema.json"]),
         _model_from_tree(trees["model.json"]),
         Certificate.from_dict(trees["certificate.json"]),
         tuple(_answer_from_tree(entry) for entry in entries),
     )
 
 
-def _read(file: BinaryIO, path: Path, layout: Layout, read: Callable[[Mapping[str, Any]], T]) -> T:
+def _read(file: BinaryIO, path: Path, read: Callable[[Mapping[str, Any]], T]) -> T:
     """Read an open model file; whatever is wrong with it becomes one sentence."""
     try:
-        trees = read_container(file, layout.documents, layout.with_arrays)
+        trees = read_container(file, _DOCUMENTS, _WITH_ARRAYS)
         manifest = trees["manifest.json"]
-        if (read_key(manifest, "kind", str), read_key(manifest, "format", int)) != (layout.kind, layout.format):
-            raise ParameterError(
-                f"it is not of format {layout.format}; update lapwing to read newer ones", code="LW604"
-            )
+        if (read_key(manifest, "kind", str), read_key(manifest, "format", int)) != (_KIND, _FORMAT):
+            raise ParameterError(f"it is not of format {_FORMAT}; update lapwing to read newer ones", code="LW604")
         found = read(trees)
     except MALFORMED as error:
         # Words of ours may quote the file: no control character of it reaches a terminal.

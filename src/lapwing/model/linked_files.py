@@ -18,8 +18,9 @@ from lapwing.model.certificate.cost_lines import Requested, asked_text
 from lapwing.model.certificate.issued import Issued
 from lapwing.model.certificate.notices import Notice
 from lapwing.model.certificate.promise import check_pairs, uncovered_warnings
-from lapwing.model.files import Layout, SavedRelease, documents_of, read_documents, saved_of, write_documents
+from lapwing.model.files import SavedRelease, documents_of, read_documents, saved_of, write_documents
 from lapwing.on_demand import Shown
+from lapwing.schema.files import is_of_several
 from lapwing.schema.linked.database import LinkedTables
 
 _refused = partial(ParameterError, code="LW621")
@@ -274,37 +275,37 @@ def certificate_in(file: Path) -> "tuple[Certificate | LinkedCertificate, bytes]
     raise DataError(f"{file} cannot be read ({reason}); give the certificate that lies beside the rows", code="LW602")
 
 
-# -- Model files of linked tables: all releases in one ``.lapwing`` file, safe to load from strangers.
-
-
-_WITH_ARRAYS: Final = ("models.json", "answers.json")
-_DOCUMENTS: Final = ("manifest.json", "certificate.json", *_WITH_ARRAYS)
-LINKED_LAYOUT: Final = Layout("lapwing linked release", 2, _DOCUMENTS, _WITH_ARRAYS)
+# -- Model files of one table or of several: of these model and answers are lists, one entry a table.
 
 
 def save_linked(certificate: LinkedCertificate, parts: Mapping[str, SavedRelease], path: Path) -> None:
     """Write a model file, which appears whole or not at all; as `lapwing.model.files.save_release`."""
     each = [documents_of(part) for part in parts.values()]
     documents: dict[str, Any] = {
+        "schema.json": certificate.linked.to_dict(),
         "certificate.json": certificate.to_dict(),
-        "models.json": [documents["model.json"] for documents in each],
-        "answers.json": [documents["answers.json"] for documents in each],
+        **{name: [documents[name] for documents in each] for name in ("model.json", "answers.json")},
     }
-    write_documents(path, LINKED_LAYOUT, certificate.first.lapwing, documents)
+    write_documents(path, certificate.first.lapwing, documents)
 
 
-def load_linked(path: Path) -> tuple[LinkedCertificate, dict[str, SavedRelease]]:
-    """Read a model file that anybody may have written; as `lapwing.model.files.load_release`."""
-    return read_documents(path, LINKED_LAYOUT, _saved)
+def load_tables(path: Path) -> tuple[Certificate | LinkedCertificate, dict[str, SavedRelease]]:
+    """Read a model file that anybody may have written; one table by itself has no name."""
+    return read_documents(path, _saved)
 
 
-def _saved(trees: Mapping[str, Any]) -> tuple[LinkedCertificate, dict[str, SavedRelease]]:
+def _saved(trees: Mapping[str, Any]) -> tuple[Certificate | LinkedCertificate, dict[str, SavedRelease]]:
     """Read back all documents."""
+    if not is_of_several(trees["schema.json"]):
+        saved = saved_of(trees)
+        return saved.certificate, {"": saved}
     certificate = LinkedCertificate.from_dict(trees["certificate.json"])
     names = certificate.linked.names
-    models, answers = read_list(trees, "models.json", dict), read_list(trees, "answers.json", list)
+    models, answers = read_list(trees, "model.json", dict), read_list(trees, "answers.json", list)
     if not len(models) == len(answers) == len(names):
         raise _refused("a model file of linked tables must have a model, and answers, for each table")
+    if LinkedTables.from_dict(trees["schema.json"]) != certificate.linked:
+        raise _refused("a model file and its certificate must be of the same linked tables")
     parts = {}
     for name, model, answer in zip(names, models, answers, strict=True):
         documents = {

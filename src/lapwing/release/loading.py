@@ -1,16 +1,14 @@
 """Saved releases, read again."""
 
 from pathlib import Path
-from typing import Final, cast
+from typing import cast
 
-from lapwing.errors import DataError
-from lapwing.model.files import SavedRelease, load_release
+from lapwing.model.files import SavedRelease
+from lapwing.model.linked_files import LinkedCertificate, load_tables
 from lapwing.release.release import Release
 from lapwing.rows.kinds import Kind, check_kind
 from lapwing.schema.scalars import path_text
 from lapwing.schema.schemas import Schema
-
-_HOLDS_SEVERAL: Final = "LW603"
 
 
 def load(path: str | Path, kind: Kind = "path") -> Release:
@@ -38,19 +36,12 @@ def load(path: str | Path, kind: Kind = "path") -> Release:
         If the file cannot be read or is not a Lapwing model file.
     """
     check_kind(kind)
-    place = Path(path_text("path", path))
-    try:
-        saved = load_release(place)
-    except DataError as error:
-        if error.code != _HOLDS_SEVERAL:
-            raise
-    else:
-        return _released(saved, kind, saved.schema)
+    certificate, parts = load_tables(Path(path_text("path", path)))
+    if not isinstance(certificate, LinkedCertificate):
+        return _released(parts[""], kind, parts[""].schema)
 
-    from lapwing.model.linked_files import load_linked  # noqa: PLC0415
     from lapwing.release.linked.release import LinkedRelease  # noqa: PLC0415
 
-    certificate, parts = load_linked(place)
     written = certificate.linked.written
     tables = {name: _released(part, kind, written.get(name, part.schema)) for name, part in parts.items()}
     return cast("Release", LinkedRelease(tables=tables, certificate=certificate))

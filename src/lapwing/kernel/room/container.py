@@ -59,10 +59,6 @@ _HEADER = re.compile(
     rb"'shape': \((?:\d{1,15},|\d{1,15}(?:, \d{1,15})+)?\), \} *\n"
 )
 _END = struct.Struct("<4s4H2LH")
-HOLDS_SEVERAL = "holds linked tables, not one by itself; this takes a release of one table"
-HOLDS_ONE = "holds one table, not linked ones; give the model that was written with them"
-_KINDS = {"models.json": HOLDS_SEVERAL, "model.json": HOLDS_ONE}
-"""Documents that only one kind of file has, and what to say where another kind is read."""
 _FIXED_TIME = (1980, 1, 1, 0, 0, 0)
 
 
@@ -173,9 +169,6 @@ def _check_entries(entries: list[zipfile.ZipInfo], documents: tuple[str, ...]) -
     arrays = [name for name in names if _ARRAY_NAME.fullmatch(name)]
     if sorted(set(names)) != sorted(names):
         raise ParameterError("an entry occurs twice", code="LW643")
-    for kind, sentence in _KINDS.items():
-        if kind in names and kind not in documents:
-            raise ParameterError(sentence, code="LW603")
     if set(names) != {*documents, *arrays}:
         raise ParameterError("it has entries that no model file has, or lacks one", code="LW643")
     if sorted(arrays) != [f"a{number:05d}.npy" for number in range(len(arrays))]:

@@ -7,7 +7,6 @@ from typing import TypeVar
 
 from lapwing.errors import DataError
 from lapwing.model.files import certificate_of, is_model
-from lapwing.model.linked_files import LINKED_LAYOUT, LinkedCertificate
 from lapwing.present.certificates import Promised
 
 T = TypeVar("T")
@@ -21,9 +20,8 @@ def faults_of(whole: Promised, files: Sequence[Path], content: bytes) -> tuple[l
     if whole.issued is None:
         raise DataError("the certificate names no files; make the release again", code="LW622")
     found, missing = whole.issued.faults(files)
-    layout = LINKED_LAYOUT if isinstance(whole, LinkedCertificate) else None
     for model in [] if found else filter(is_model, files):
-        if _promised(certificate_of(model, layout)) != _promised(json.loads(content)):
+        if _promised(certificate_of(model)) != _promised(json.loads(content)):
             found.append(f"{model}: the certificate inside says something else than this one; trust neither")
     return found, missing
 
