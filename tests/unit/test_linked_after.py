@@ -153,13 +153,32 @@ def test_a_public_total_goes_to_the_table_that_has_its_columns(as_what, tmp_path
     ("given", "said"),
     [
         (total("income"), 'no table has the columns "income" together'),
+        ({**total("kind", "job"), "cells": [["flat", "yes", 5]]}, 'no table has the columns "kind", "job" together'),
         ({**total("job"), "cells": [["yes", 5], ["no", 5], [None, 0]]}, "people: the public table of job is exact"),
     ],
-    ids=["of none", "exact of people"],
+    ids=["of none", "of two together", "exact of people"],
 )
 def test_a_public_total_that_no_table_can_hold_is_refused_before_a_row_is_read(given, said):
     with pytest.raises(lw.LapwingError, match=said):
         lw.synthesize({"homes": "nothing.csv", "people": "nothing.csv"}, SCHEMA, epsilon=1, public_tables=given)
+
+
+def test_a_public_total_of_persons_stays_theirs_in_files_and_when_their_events_are_resumed(tmp_path):
+    described = {**EVENTS, "constant": ["job"]}
+    yes_or_no = {**total("job"), "cells": [["yes", 300], ["no", 100], [None, 0]]}
+    written = lw.Schema.load({**described, "publicTables": [yes_or_no]})
+    people = tables(300)[1].with_columns(job=pl.lit("yes"))
+    asked = {"rho": 1, "seed": 1, "mechanism": "Independent", "transcript": tmp_path / "run.jsonl"}
+
+    release = lw.synthesize(people, described, **asked, public_tables=yes_or_no)
+
+    assert release.schema == written == lw.Schema.from_dict(written.to_dict())
+    assert [len(each.public_tables) for each in written.linked.coded.values()] == [1, 0]
+    assert lw.resume(tmp_path / "run.jsonl", people).sample().equals(release.sample())
+    release.save(tmp_path / "m.lapwing")
+    assert lw.load(tmp_path / "m.lapwing").schema == written
+    persons = release.sample().unique("home").group_by("job").len()
+    assert dict(persons.iter_rows())["yes"] > 2 * dict(persons.iter_rows())["no"]
 
 
 WHY_NOT = {

@@ -224,7 +224,8 @@ def _with_public_tables(linked: LinkedTables, given: object) -> LinkedTables:
     """Return linked tables with more public totals, each of the table that has its columns."""
     more: dict[str, list[PublicTable]] = {}
     for each in given_public_tables(given):
-        more.setdefault(linked.home_of(each.columns, f"the public table of {', '.join(each.columns)}"), []).append(each)
+        what = f"the public table of {', '.join(each.columns)}"
+        more.setdefault(linked.home_of(each.columns, what, is_own=True), []).append(each)
     tables = [
         replace(
             table,

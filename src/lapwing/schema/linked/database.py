@@ -120,10 +120,10 @@ class LinkedTables:
                 return table
         raise refusal(f"there is no private table {quote(name)}; tables are {', '.join(self.names)}")
 
-    def home_of(self, columns: Collection[str], what: str) -> str:
-        """Return the first table that has columns, its own or of the rows above its rows; what: who asks, for errors.
+    def home_of(self, columns: Collection[str], what: str, *, is_own: bool = False) -> str:
+        """Return the first table that has columns, of its own or also of the rows above its rows.
 
-        A column that two tables have by this name is of neither.
+        A column that two tables have by this name is of neither. what: who asks, for errors.
         """
         own = {table.name: {field.name for field in table.schema.columns} for table in self.tables}
         for column in columns:
@@ -131,7 +131,7 @@ class LinkedTables:
             if len(twice) > 1:
                 raise _homeless(what, f"{quote(column)} is a column of {' and of '.join(twice)}")
         for name, schema in self.coded.items():
-            if {field.name for field in schema.columns}.issuperset(columns):
+            if (own[name] if is_own else {field.name for field in schema.columns}).issuperset(columns):
                 return name
         known = "; ".join(f"{name}: {', '.join(names)}" for name, names in own.items())
         raise _homeless(what, f"no table has the columns {', '.join(map(quote, columns))} together ({known})")

@@ -9,6 +9,7 @@ from lapwing.schema.files import field_to_dict
 from lapwing.schema.linked.coded import GAP, LEFT, NUMBER, PREVIOUS, SECOND, count_field, told
 from lapwing.schema.linked.lookups import LINKS, Beside, lookup_from, with_values
 from lapwing.schema.linked.tables import MOST_ROWS, LinkedTable, Lookup, Order, fields_of, refusal
+from lapwing.schema.public_tables.tables import public_tables_from
 from lapwing.schema.rules.rules import Rule, rule_to_dict, rules_from
 from lapwing.schema.scalars import quote, repeated, visible, whole_number
 from lapwing.schema.schemas import Schema
@@ -55,9 +56,11 @@ def to_dict(
         first, events = tables
         own = {key: value for key, value in described[events.name].items() if key not in {*LINKS, "name"}}
         constant = described[first.name]["fields"][1:]
+        totals = [*described[first.name].get("publicTables", ()), *own.get("publicTables", ())]
         fields = {field["name"]: field for field in (*own["fields"], *constant)}
         return {
             **own,
+            **({"publicTables": totals} if totals else {}),
             "name": events.name,
             "privacyUnit": {"field": first.key, "maxRows": events.max_rows},
             "order": None if events.order is None else events.order.to_json(),
@@ -123,15 +126,19 @@ def _of_events(found: Mapping[str, Any]) -> dict[str, Any]:
     name = found.get("name") or "events"
     own = {each: value for each, value in found.items() if each not in _EVENTS}
     persons, events, both = _dealt(found.get("rules"), set(constant), set(names) - set(constant))
+    totals = public_tables_from(found.get("publicTables"))
+    of_persons = [each for each in totals if {*constant, _ROWS}.issuperset(each.columns)]
     tables = {
         str(key): {
             **{each: value for each, value in own.items() if each in ("missingValues", "dialect")},
             "primaryKey": key,
             "fields": [by_name[key], *(by_name[each] for each in constant)],
             "rules": persons,
+            "publicTables": [each.to_dict() for each in of_persons],
         },
         name: {
             **own,
+            "publicTables": [each.to_dict() for each in totals if each not in of_persons],
             "fields": [by_name[each] for each in names if each not in constant],
             "foreignKeys": {key: str(key)},
             "maxRows": unit("maxRows"),
