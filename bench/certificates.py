@@ -31,7 +31,6 @@ from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.registry import make_mechanism
 from lapwing.mechanisms.vectors.linear_statistics.workload import make_workload
 from lapwing.model.bounds import own_groupings, rows_within
-from lapwing.model.certificate.cost_lines import ALL_PAIRS, CERTIFIED
 from lapwing.model.sampling.marginals import marginal
 from lapwing.release.accuracy import table_accuracy
 from lapwing.release.queries import query_groupings
@@ -121,11 +120,11 @@ def stated(release: Release, answers: Sequence[Answer], codes: dict[str, np.ndar
     for each in mechanism.statements(schema, terms, answers, model, np.random.default_rng(1)):
         if each.value is None:
             continue
-        if each.kind == "distance" and len(codes) == 1:
+        if each.code == "distance" and len(codes) == 1:
             found["W1"] = each.value, line_distance(release, codes)
-        elif each.kind == ALL_PAIRS:
+        elif each.code in ("error_of_all_pairs", "error_of_all_halved_pairs"):
             found["all pairs"] = each.value, error_of_pairs(release, answers, codes)
-        elif each.kind == CERTIFIED:
+        elif each.code == "certified_error":
             found["workload"] = each.value, error_of_workload(release, codes)
     return found
 

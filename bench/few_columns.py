@@ -151,7 +151,7 @@ def measured(name: str, mechanism: str, epsilon: float, releases: int) -> Line:
         )
         rows = unit(release.sample(), fields)
         found.append(wasserstein_line(points[:, 0], rows[:, 0]) if len(fields) == 1 else grid_distance(points, rows))
-        stated += [each.value for each in release.certificate.accuracy if each.kind == "distance"]
+        stated += [each.value for each in release.certificate.accuracy if each.code == "distance"]
     spread = float(np.std(found, ddof=1)) / math.sqrt(releases) if releases > 1 else math.nan
     line: Line = {"table": name, "rows": table.height, "columns": len(fields), "mechanism": mechanism}
     line |= {"epsilon": epsilon, "releases": releases, "w1": float(np.mean(found)), "se": spread}

@@ -62,7 +62,7 @@ def main() -> None:
     for mechanism in (lw.Adaptive(), lw.PMM(), lw.PSMM(), lw.KDTree()):
         for run in range(RUNS):
             release = lw.synthesize(calls, schema, epsilon=1, expected_rows=20_000, mechanism=mechanism, seed=run)
-            bound = next((each.value for each in release.certificate.accuracy if each.kind == "distance"), None)
+            bound = next((each.value for each in release.certificate.accuracy if each.code == "distance"), None)
             rows = release.sample()
             distance = king_flow(on_grid(calls) - on_grid(rows))
             lines.append({"mechanism": mechanism.name, "run": run, "distance": distance, "certified": bound})

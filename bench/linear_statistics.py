@@ -38,7 +38,7 @@ from lapwing.mechanisms.independent.mechanism import Independent
 from lapwing.mechanisms.shared.vectors.reduced_space import tree_points
 from lapwing.mechanisms.vectors.linear_statistics import densities as program_file
 from lapwing.mechanisms.vectors.linear_statistics import mechanism as mechanism_file
-from lapwing.mechanisms.vectors.linear_statistics.mechanism import EFFECTIVE_POINTS, SPREAD, LinearStatistics
+from lapwing.mechanisms.vectors.linear_statistics.mechanism import LinearStatistics
 from lapwing.mechanisms.vectors.linear_statistics.workload import Workload, make_workload, points_of
 from lapwing.mechanisms.vectors.microaggregation.mechanism import Microaggregation
 from lapwing.release.release import Release
@@ -122,9 +122,9 @@ def measured(data: Table, epsilon: float, settings: dict, releases: int) -> Line
     for _ in range(releases):
         release, solved = released(frame, schema, epsilon, settings)
         found = release.certified_errors()
-        said = {each.kind: each.value for each in release.certificate.accuracy}
+        said = {each.code: each.value for each in release.certificate.accuracy}
         line = {"cells": float(true.size), "solve_cpu_s": solved.seconds, "fit": said["fit"], "gap": said["gap"]}
-        line |= {"effective_points": said[EFFECTIVE_POINTS], "kappa_plug_in": said[SPREAD]}
+        line |= {"effective_points": said["effective_points"], "kappa_plug_in": said["spread_of_weights"]}
         drawn = cell_shares(workload, schema, release.sample(len(codes), seed=1).to_numpy().astype(np.int64))
         for what, shares in (("noise", found["noisy"]), ("model", found["released"]), ("rows", drawn)):
             apart = np.abs(np.asarray(shares)[real] - true)

@@ -180,7 +180,7 @@ def _stated(points: np.ndarray, mechanism: PMM | PSMM, epsilon: float, seed: int
     schema = {"fields": [{"name": name, "type": "number", "constraints": BOUNDS} for name in frame.columns]}
     rows = len(points)
     release = synthesize(frame, schema, epsilon=epsilon, mechanism=mechanism, expected_rows=rows, seed=seed)
-    stated = next(each.value for each in release.certificate.accuracy if each.kind == "distance")
+    stated = next(each.value for each in release.certificate.accuracy if each.code == "distance")
     drawn = release.sample(20 * rows if points.shape[1] == 1 else 4 * rows, seed=seed).to_numpy()
     if points.shape[1] == 1:
         return stated or 0.0, float(wasserstein_distance(points[:, 0], drawn[:, 0]))

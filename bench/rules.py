@@ -37,7 +37,6 @@ import lapwing as lw
 from lapwing.extras.evaluate.metrics.declared import compare_declared
 from lapwing.extras.evaluate.metrics.metric import bootstrap_rows
 from lapwing.extras.evaluate.metrics.tables.variation import compare_tables
-from lapwing.model.certificate.declared import MOVED
 from lapwing.model.compared import choose_tables, compared_cells
 from lapwing.release.release import Release
 from lapwing.rows.source import code_table
@@ -187,7 +186,14 @@ def released(name: str, schema: Schema, epsilon: str, delta: str | None, run: in
 
 def moved(release: Release) -> object:
     """Return the share of the model's weight that rules changed after the mechanism's run; nothing without rules."""
-    return next((each.value for each in release.certificate.accuracy if each.kind == MOVED), "")
+    return next(
+        (
+            each.value
+            for each in release.certificate.accuracy
+            if each.code in ("moved_by_rules", "moved_by_endless_rules")
+        ),
+        "",
+    )
 
 
 def coded(data: pl.DataFrame, schema: Schema) -> Codes:

@@ -63,7 +63,7 @@ def certified_misses(schema: dict, seed: int) -> bool:
     mechanism = lw.LinearStatistics(points=200)
     release = lw.synthesize(PAIRS, schema, epsilon=20, mechanism=mechanism, seed=seed)
     counts = released_counts(release)
-    (bound,) = [each.value for each in release.certificate.accuracy if each.kind == "certified_error"]
+    (bound,) = [each.value for each in release.certificate.accuracy if each.code == "certified_error"]
     return bool(np.abs(counts / counts.sum() - TRUE / ROWS).max() > bound + 1e-9)
 
 

@@ -119,5 +119,5 @@ def test_the_certificate_counts_noisy_tables_of_one_noise_in_words_that_agree():
         for names, chosen in ((["a"], fields[:1]), (["a", "b"], fields))
     ]
 
-    assert texts[0].startswith("each count of 1 noisy table carries discrete laplace noise with mean 0 and this ")
-    assert texts[1].startswith("each count of 2 noisy tables carries discrete laplace noise with mean 0 and this ")
+    assert texts[0].startswith("Each count of 1 noisy table carries discrete laplace noise with mean 0 and a ")
+    assert texts[1].startswith("Each count of 2 noisy tables carries discrete laplace noise with mean 0 and a ")

@@ -60,9 +60,8 @@ def test_the_plan_shows_what_another_max_rows_would_cost(mechanism, neighbours, 
         assert effect.noise_sd == lines[0].noise.sd
         assert effect.tables == sum(line.noise is not None for line in lines)
         assert effect.noise_times == pytest.approx(effect.noise_sd / own_lines[0].noise.sd)
-        stated = [each.value for each in alone.accuracy if (each.kind, each.text) == (effect.kind, effect.what)]
-        assert stated == [effect.error]
-    (own_figure,) = (each.error for each in planned.max_rows_effects if each.max_rows == own)
+        assert effect.stated in alone.accuracy
+    (own_figure,) = (each.stated.value for each in planned.max_rows_effects if each.max_rows == own)
     assert [each.error_times for each in planned.max_rows_effects] == pytest.approx(
-        [each.error / own_figure for each in planned.max_rows_effects]
+        [each.stated.value / own_figure for each in planned.max_rows_effects]
     )

@@ -213,7 +213,7 @@ def test_rows_outside_the_tree_do_not_shorten_the_stated_distance(variant):
         misfits=1,
     )
 
-    (stated,) = [each.value for each in release.certificate.accuracy if each.kind == "distance"]
+    (stated,) = [each.value for each in release.certificate.accuracy if each.code == "distance"]
     assert stated >= (release.sample(4000)["x"] - 0.2).abs().mean() - 0.01  # what 4,000 draws leave open
 
 

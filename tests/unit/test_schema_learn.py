@@ -147,9 +147,11 @@ def test_what_is_found_is_foretold_from_noise_alone():
     lines = outlook(learn_settings(DRAFT, budget={"epsilon": 1, "delta": "1e-6"}), Terms(relation="add-remove"))
     twice = outlook(learn_settings(DRAFT, budget={"epsilon": 2, "delta": "1e-6"}), Terms(relation="add-remove"))
 
-    assert any(line.startswith("bounds may cut off up to about ") and "age" in line for line in lines)
-    assert any(line.startswith("a value needs about ") and line.endswith("listed, in town") for line in lines)
-    rows = [[int(word) for line in each for word in line.split() if word.isdigit()] for each in (lines, twice)]
+    told = {line.code: line for line in lines}
+    assert "age" in told["ends_unseen"].fields["fields"]
+    assert told["list_needs"].fields["fields"] == ("town",)
+    assert told["list_needs"].text.endswith("listed, in town")
+    rows = [[line.fields["rows"] for line in each] for each in (lines, twice)]
     assert all(one > other > 0 for one, other in zip(*rows, strict=True))
 
 

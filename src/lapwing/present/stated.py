@@ -5,7 +5,7 @@ from typing import Final
 
 from lapwing.model.certificate.promise import some_of
 from lapwing.model.certificate.statements import Statement
-from lapwing.present.document import counted, upper_first
+from lapwing.present.document import counted, percent, upper_first
 from lapwing.present.messages import say
 
 _SMALL: Final = 1e-6
@@ -20,10 +20,12 @@ class _Count(int):
 
 
 class _Share(float):
-    """A number from 0 to 1, whose format may be a percentage of as many digits as it has: ``{confidence:percent}``."""
+    """A number from 0 to 1, in whole ``{share:percent}``, or in all of its digits, as ``{confidence:exactly}``."""
 
     def __format__(self, form: str) -> str:
-        return f"{100 * self:.10g} %" if form == "percent" else super().__format__(form)
+        if form == "exactly":
+            return f"{100 * self:.10g} %"
+        return percent(self, 0) if form == "percent" else super().__format__(form)
 
 
 def stated(found: Statement) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, make_dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Any, Final, Self
 
 from lapwing.errors import ParameterError
@@ -106,9 +106,13 @@ class Catalogue:
     """What may be said by code: each with the types of its fields; of `optional` ones, any statement may have them."""
 
     def __init__(self, what: str, codes: Mapping[str, Mapping[str, Any]], optional: Sequence[str] = ()) -> None:
-        self._what, self._codes = what, codes
-        more = [(name, float | None, field(default=None, metadata=SELDOM)) for name in optional]
-        self._forms = {code: make_dataclass(code, [*own.items(), *more], frozen=True) for code, own in codes.items()}
+        self._what, self._codes, self._optional = what, codes, optional
+
+    @cache  # noqa: B019 - there are two, which live as long as the program; each class takes half a millisecond to make
+    def _form(self, code: str) -> type:
+        """Return the class that the fields of a code are written and read as."""
+        more = [(name, float | None, field(default=None, metadata=SELDOM)) for name in self._optional]
+        return make_dataclass(code, [*self._codes[code].items(), *more], frozen=True)
 
     def check(self, code: str, fields: Mapping[str, Any], **optional: float | None) -> None:
         """Refuse a code that is not known, other fields than it has, and numbers that are not finite."""
@@ -122,7 +126,7 @@ class Catalogue:
 
     def write(self, code: str, fields: Mapping[str, Any], **optional: float | None) -> dict[str, Any]:
         """Return a code and its fields as plain JSON values."""
-        return {"code": code, **_CODEC.write(self._forms[code](**fields, **optional))}
+        return {"code": code, **_CODEC.write(self._form(code)(**fields, **optional))}
 
     def read(self, values: object) -> tuple[str, dict[str, Any]]:
         """Return the code and the fields that `write` wrote; a ParameterError where one is not known."""
@@ -130,7 +134,7 @@ class Catalogue:
         if code not in self._codes:
             raise _refused(f"{code[:60]!r} is no code of a {self._what}; update lapwing")
         own = {key: each for key, each in dict(values).items() if key != "code"}  # type: ignore[call-overload]
-        return code, dict(vars(_CODEC.read(self._forms[code], own)))
+        return code, dict(vars(_CODEC.read(self._form(code), own)))
 
 
 _CATALOGUE: Final = Catalogue("warning", CODES)
