@@ -18,6 +18,7 @@ from lapwing.errors import LapwingError
 from lapwing.rows.entry import entering, source_of, sources_of, tables_by_name
 from lapwing.rows.source import code_table
 from lapwing.schema.groupings.grouping import identity
+from lapwing.schema.named_files import refuse_private
 
 SCHEMA = lw.Schema.load(
     {
@@ -74,8 +75,10 @@ def _sqlite(folder: Path) -> lw.Query:
 
 
 def _duckdb(folder: Path) -> lw.Query:
+    parquet = _file(folder, ".parquet")
     with duckdb.connect(folder / "rows.duckdb") as opened:
-        opened.execute(f"create table rows as from '{_file(folder, '.parquet')}'")
+        opened.execute(f"create table rows as from '{parquet}'")
+    parquet.unlink()
     return lw.Query("from rows", f"duckdb:///{folder}/rows.duckdb")
 
 
@@ -164,12 +167,29 @@ def test_every_kind_is_resumed(data, tmp_path):
     assert lw.resume(tmp_path / "t.jsonl", data).sample(9, seed=1, like=ROWS[:0, :2]).equals(released.sample(9, seed=1))
 
 
-def test_no_kind_is_its_own_prior(data, kind):
-    if kind != "stream":  # a prior would be read, where it were not refused
-        assert code_of(lambda: lw.synthesize(data, SCHEMA, epsilon=1, mechanism="Adaptive", prior=data)) == "LW351"
-    files = [] if kind in FRAMES else [each for each in source_of(data).paths if Path(each).is_file()]
-    for file in files:
-        assert code_of(lambda: lw.synthesize(data, SCHEMA, epsilon=1, mechanism="Adaptive", prior=file)) == "LW351"  # noqa: B023
+def test_no_kind_is_public_and_private_at_once(data, kind, tmp_path):
+    files = [] if kind in FRAMES else [each for each in tmp_path.rglob("*") if each.is_file()]
+    assert bool(files) == (kind not in FRAMES)
+
+    for public in (*files, data):
+        for call in (
+            lambda: lw.synthesize(data, SCHEMA, epsilon=1, mechanism="Adaptive", prior=public),  # noqa: B023
+            lambda: lw.Synthesizer(SCHEMA, epsilon=1, mechanism="Adaptive", prior=public).fit(data),  # noqa: B023
+            lambda: lw.evaluate(data, public, SCHEMA, epsilon=1),  # noqa: B023
+        ):
+            assert code_of(call) == "LW351"
+
+
+def test_all_tables_of_a_call_are_held_until_it_ends(tmp_path):
+    one, two, three = _parts(tmp_path)
+    with entering({"a": one, "b": OTHERS}), entering([two, ROWS]):
+        for public in (one, two, ROWS, OTHERS, source_of(OTHERS)):
+            assert code_of(lambda: refuse_private(public, "it")) == "LW351"  # noqa: B023
+        refuse_private(three, "it")
+    with entering("s3://bucket/a.parquet"), entering(None):
+        assert code_of(lambda: refuse_private("s3://bucket/a.parquet", "it")) == "LW351"
+        refuse_private("s3://bucket/b.parquet", "it")
+    refuse_private(one, "it")
 
 
 def test_a_frame_is_its_own_prior_under_no_wrapper():
