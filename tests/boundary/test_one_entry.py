@@ -187,7 +187,7 @@ def test_all_tables_of_a_call_are_held_until_it_ends(tmp_path):
             assert code_of(lambda: refuse_private(public, "it")) == "LW351"  # noqa: B023
         refuse_private(three, "it")
     with entering("s3://bucket/a.parquet"), entering(None):
-        assert code_of(lambda: refuse_private("s3://bucket/a.parquet", "it")) == "LW351"
+        assert code_of(lambda: refuse_private(source_of(["s3://bucket/a.parquet"]), "it")) == "LW351"
         refuse_private("s3://bucket/b.parquet", "it")
     refuse_private(one, "it")
 
@@ -222,6 +222,18 @@ def test_files_that_are_added_later_are_not_read_and_those_that_change_are_refus
     assert sum(len(each["age"]) for each in source.open(SCHEMA).chunks(("age",), 99)) == 36
     ROWS.write_parquet(tmp_path / "parts" / "0.parquet")
     assert code_of(lambda: list(source.open(SCHEMA).chunks(("age",), 99))) == "LW109"
+
+
+@pytest.mark.parametrize("data", [Stream, pl.DataFrame, lw.Query, ROWS["age"], {"age": [1]}, iter([ROWS])])
+def test_classes_and_columns_are_no_tables(data):
+    assert code_of(lambda: source_of(data)) == "LW108"
+
+
+def test_names_that_differ_in_case_alone_are_no_columns_of_a_relation():
+    with duckdb.connect() as opened:
+        relation = opened.sql("select 'f' as sex, 1 as age, 2 as AGE")
+
+        assert code_of(lambda: source_of(relation).open(SCHEMA)) == "LW105"
 
 
 def test_a_stream_is_not_read_before_the_settings_are_good():
