@@ -29,6 +29,7 @@ SCHEMA = {
         },
     }
 }
+ONE = {"fields": [ROOMS]}
 EVENTS = {**SCHEMA["tables"]["people"], "privacyUnit": {"field": "home", "maxRows": 4}}
 EVENTS = {key: value for key, value in EVENTS.items() if key not in ("foreignKeys", "maxRows")}
 
@@ -90,7 +91,48 @@ REFUSED = {
     "query of strangers": (lambda one: one.query(["job", "income"]), "no table has the columns"),
     "replicates": (lambda one: one.replicates(10), "belong to no rows of another"),
     "certified_errors": (lambda one: one.certified_errors(), "workload of one table"),
+    "rows": (lambda one: one.rows(3), "are drawn together"),
+    "to_croissant": (lambda one: one.to_croissant("c.json", rows="r.csv"), "about rows of one table"),
+    "model": (lambda one: one.model, "a model of its own"),
+    "noisy": (lambda one: one.noisy, "answers of its own"),
+    "kind": (lambda one: one.kind, "its own kind"),
+    "layout": (lambda one: one.layout, "its own layout"),
+    "covariance": (lw.covariance, "answers of its own"),
+    "a prior": (lambda one: lw.synthesize("n.csv", ONE, epsilon=1, mechanism="PMM", prior=one), "a model of its own"),
 }
+WORKS = {
+    "query": lambda one: one.query(["job"]),
+    "accuracy": lambda one: one.accuracy(["job"]),
+    "support": lambda one: one.support({"job": "yes"}),
+    "plot": lambda one: one.plot("job"),
+    "tables": lambda one: one.tables,
+    "answers": lambda one: one.answers,
+    "answer_tables": lambda one: one.answer_tables(),
+    "certificate": lambda one: one.certificate.text(),
+    "schema": lambda one: one.schema.tables,
+    "seed": lambda one: one.seed,
+    "sample": lambda one: one.sample(3),
+    "frames": lambda one: list(one.frames(3)),
+    "write": lambda one: one.write(f"rows{len(one.tables)}.d/", 3),
+    "save": lambda one: one.save("one.lapwing"),
+    "to_html": lambda one: one.to_html("one.html"),
+}
+"""What both have: of one table, and of several."""
+
+
+def test_each_verb_of_one_table_works_for_several_or_is_refused_with_a_reason():
+    verbs = {name for name in dir(lw.Release) if not name.startswith("_")}
+
+    assert verbs - WORKS.keys() - REFUSED.keys() == set()
+
+
+@pytest.mark.parametrize("verb", WORKS)
+def test_a_verb_that_works_for_one_table_works_for_several(release, verb, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    of_one, of_several = (WORKS[verb](each) for each in (release.tables["people"], release))
+
+    assert (of_one is None) == (of_several is None)
 
 
 @pytest.mark.parametrize("verb", REFUSED)

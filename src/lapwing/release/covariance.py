@@ -81,11 +81,9 @@ def covariance(release: Release, confidence: float = 0.95) -> Covariance:
         raise ParameterError(
             f"confidence must lie from 0.5 to 0.9999, got {confidence!r}; 0.95 suits most uses", code="LW301"
         )
-    made = release.certificate
+    noisy, made = release.noisy, release.certificate
     terms = Terms(relation=made.relation, max_rows=made.max_rows, rows=made.public_rows)
-    found = noisy_covariance(
-        release.noisy, terms, 1 - Fraction(str(confidence)), generator(made.seed or 0, "certificate")
-    )
+    found = noisy_covariance(noisy, terms, 1 - Fraction(str(confidence)), generator(made.seed or 0, "certificate"))
     if found is None or math.isinf(found.error):
         raise ParameterError(
             "a covariance needs a release that holds a second moment and tells its number of rows, this one by "

@@ -80,12 +80,12 @@ def _of_one(verb: str) -> Callable[..., Any]:
     return ask
 
 
-def _of_each(verb: str, why: str) -> Callable[..., NoReturn]:
-    """Return what refuses a verb that only a table by itself has, and says why."""
+def _of_each(what: str, why: str) -> Callable[..., NoReturn]:
+    """Return what refuses what only a table by itself has, and says why."""
 
     def refuse(release: "LinkedRelease", *_: object, **__: object) -> NoReturn:
         last = release.linked.names[-1]
-        raise ParameterError(f"{why}; call release.tables[{last!r}].{verb}(...)", code="LW252")
+        raise ParameterError(f"{why}; take release.tables[{last!r}].{what}", code="LW252")
 
     return refuse
 
@@ -145,9 +145,19 @@ class LinkedRelease(Shown):
         ]
         return pl.concat(found)
 
+    def answer_tables(self) -> "list[tuple[str, pl.DataFrame]]":
+        """Return each noisy table, as of `Release.answer_tables`; its name begins with that of the table."""
+        return [(f"{of}: {name}", each) for of, part in self.tables.items() for name, each in part.answer_tables()]
+
     query, accuracy, support, plot = map(_of_one, ("query", "accuracy", "support", "plot"))
-    replicates = _of_each("replicates", "simulated rows are of one table, and belong to no rows of another")
-    certified_errors = _of_each("certified_errors", "these are bounds of the workload of one table")
+    replicates = _of_each("replicates(...)", "simulated rows are of one table, and belong to no rows of another")
+    certified_errors = _of_each("certified_errors(...)", "these are bounds of the workload of one table")
+    rows = _of_each("rows(...)", "rows of several tables are drawn together, by sample, frames and write")
+    to_croissant = _of_each("to_croissant(...)", "it is about rows of one table; --croissant of the command is of all")
+    model = property(_of_each("model", "each table has a model of its own"))
+    noisy = property(_of_each("noisy", "each table has answers of its own, and release.answers has them all"))
+    kind = property(_of_each("kind", "each table has frames of its own kind"))
+    layout = property(_of_each("layout", "each table has frames of its own layout"))
 
     @property
     def parent(self) -> Release:
