@@ -96,6 +96,20 @@ def test_a_model_file_whose_parts_do_not_belong_together_is_refused(what, releas
     assert "passwd" not in str(refused.value)
 
 
+def test_a_model_of_one_table_whose_schema_is_of_several_is_refused_and_one_of_several_is_no_prior(release, tmp_path):
+    release.tables["parent"].save(tmp_path / "one.lapwing")
+    rewritten(tmp_path / "one.lapwing", "schema.json", lambda _: release.schema.to_dict())
+    release.save(tmp_path / "all.lapwing")
+
+    with pytest.raises(lw.DataError, match="not a Lapwing model file"):
+        lw.load(tmp_path / "one.lapwing")
+    for name in ("one", "all"):
+        asked = {"epsilon": 1, "mechanism": "PMM", "prior": tmp_path / f"{name}.lapwing"}
+        with pytest.raises(lw.DataError, match="this takes a release of one table") as refused:
+            lw.synthesize(tables(9)[0], {"fields": [KEY, ROOMS]}, **asked)
+        assert refused.value.code == "LW603"
+
+
 def test_the_command_writes_both_tables_model_and_certificate(tmp_path):
     parents, children = tables(100)
     parents.write_parquet(tmp_path / "homes.parquet")
