@@ -22,8 +22,9 @@ from lapwing.extras.audit.replay import audit_pair
 from lapwing.kernel.room.curator import ReplayCurator
 from lapwing.kernel.room.opening import public_terms
 from lapwing.kernel.terms import Terms
-from lapwing.mechanisms.registry import check_mechanism, registration_of
-from lapwing.mechanisms.shared.registration import Mechanism
+from lapwing.mechanisms.registry import check_mechanism
+from lapwing.mechanisms.shared.base import Mechanism
+from lapwing.release.runs.generators import generator
 from lapwing.release.runs.settings import Settings
 from lapwing.rows.source import code_table
 from lapwing.schema.rules.rules import rules_from
@@ -53,7 +54,7 @@ TWO_VALUED = {
 
 def schemas_for(mechanism: Mechanism) -> tuple[dict, dict]:
     """Return the schemas that a mechanism takes."""
-    return (TWO_VALUED if registration_of(mechanism).two_valued else MIXED), ONE_COLUMN
+    return (TWO_VALUED if mechanism.two_valued else MIXED), ONE_COLUMN
 
 
 def table(rows: int, schema: Schema) -> pl.DataFrame:
@@ -105,7 +106,13 @@ def is_refused(settings: Settings, rows: int) -> bool:
     public = rows if settings.relation == "replace-one" else None
     terms = Terms(relation=settings.relation, rows=public, expected_rows=settings.expected_rows)
     try:
-        check_mechanism(settings.mechanism, settings.schema, settings.request.budget, terms)
+        check_mechanism(
+            settings.mechanism,
+            settings.schema,
+            settings.request.budget,
+            terms,
+            generator(settings.seed, "fit"),
+        )
     except ParameterError:
         assert public is not None
         assert public < 2
@@ -150,8 +157,6 @@ def check_answers_alone_reproduce_the_release(make: Make) -> None:
     """Replaying the answers without any data gives the same model and the same rows."""
     for settings, release, terms in runs(make):
         curator = ReplayCurator(terms, release.noisy)
-
-        from lapwing.release.runs.generators import generator
 
         model = settings.mechanism.run(
             curator, settings.schema, settings.request.budget, generator(settings.seed, "fit")

@@ -31,6 +31,7 @@ if TYPE_CHECKING:  # what `__getattr__` finds, for checkers of types and for edi
     from lapwing.mechanisms.independent.mechanism import Independent
     from lapwing.mechanisms.private_sampling.mechanism import PrivateSampling
     from lapwing.mechanisms.registry import Trusted
+    from lapwing.mechanisms.shared.base import Mechanism
     from lapwing.mechanisms.trees.grid.mechanism import Grid
     from lapwing.mechanisms.trees.kd_tree.mechanism import KDTree
     from lapwing.mechanisms.trees.pmm.mechanism import PMM
@@ -58,6 +59,7 @@ __all__ = [  # noqa: RUF022 - sorted as Python sorts
     "LapwingError",
     "LapwingWarning",
     "LinearStatistics",
+    "Mechanism",
     "Microaggregation",
     "PMM",
     "PSMM",
@@ -92,6 +94,7 @@ _HOMES = {
     "Independent": "lapwing.mechanisms.independent.mechanism:Independent",
     "KDTree": "lapwing.mechanisms.trees.kd_tree.mechanism:KDTree",
     "LinearStatistics": "lapwing.mechanisms.vectors.linear_statistics.mechanism:LinearStatistics",
+    "Mechanism": "lapwing.mechanisms.shared.base:Mechanism",
     "Microaggregation": "lapwing.mechanisms.vectors.microaggregation.mechanism:Microaggregation",
     "PMM": "lapwing.mechanisms.trees.pmm.mechanism:PMM",
     "PSMM": "lapwing.mechanisms.trees.psmm.mechanism:PSMM",

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from lapwing.kernel.budget.budget import Number
 from lapwing.kernel.terms import Relation
 from lapwing.mechanisms.registry import Trusted
-from lapwing.mechanisms.shared.registration import Mechanism
+from lapwing.mechanisms.shared.base import Mechanism
 from lapwing.release.runs.plan.effort import Memory
 from lapwing.release.runs.watching import Progress, ProgressLike
 from lapwing.rows.elsewhere import Query

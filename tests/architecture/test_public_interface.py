@@ -102,6 +102,8 @@ ADDED = [
     "Schema.check(self, data)",
     "Schema.select(self, names)",
     "Synthesizer.sample(self, n=None, *, seed=None, where=None, like=None)",
+    "Mechanism()",
+    "Mechanism.name",
     "Trusted(mechanism)",
     "covariance(release, confidence=0.95)",
     "Trusted.mechanism",

@@ -13,6 +13,7 @@ import pytest
 import lapwing as lw
 from lapwing.errors import CapacityError, LapwingError, ParameterError
 from lapwing.kernel.budget.ledger import Ledger
+from lapwing.mechanisms.shared.dry_run import DryCurator
 
 SCHEMA = {
     "fields": [
@@ -29,23 +30,19 @@ class Derived(lw.Independent):
     seen: ClassVar[list] = []
 
     def run(self, curator, schema, budget, rng):
-        Derived.seen.append(curator)
+        if not isinstance(curator, DryCurator):
+            Derived.seen.append(curator)
         return lw.Independent.run(self, curator, schema, budget, rng)
 
 
 @dataclass(frozen=True)
-class Own:
+class Own(lw.Mechanism):
     """A mechanism by the written recipe, which refuses every table."""
 
     name: ClassVar[str] = "Own"
-    summary: ClassVar[str] = "nothing"
-    relations: ClassVar[tuple] = ("add-remove",)
-
-    def check(self, schema, budget, terms):
-        raise CapacityError("this mechanism takes no table", code="LW501")
 
     def run(self, curator, schema, budget, rng):
-        raise AssertionError("check came too late")
+        raise CapacityError("this mechanism takes no table", code="LW501")
 
 
 def linked_call(mechanism):
@@ -103,7 +100,7 @@ def test_a_release_by_trusted_code_is_not_taken_up_by_code_of_the_same_name(tmp_
         lw.resume(path, DATA)
 
 
-def test_what_a_mechanism_of_any_class_checks_is_checked_before_the_debit(tmp_path):
+def test_what_a_mechanism_of_any_class_refuses_is_refused_before_the_debit(tmp_path):
     book = tmp_path / "budget.db"
     Ledger.create_or_open(book).init("d", unit="pure", limit=2, relation="add-remove", privacy_unit="row")
 

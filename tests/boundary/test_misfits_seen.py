@@ -10,7 +10,7 @@ import pytest
 
 import lapwing as lw
 from lapwing.kernel.room.transcript import continue_transcript
-from lapwing.mechanisms.registry import MECHANISMS, looks_at_misfits, registration_of
+from lapwing.mechanisms.registry import MECHANISMS, looks_at_misfits
 from lapwing.model.certificate.notices import Notice
 from lapwing.release.runs.settings import SETTINGS, Settings, misfit_share, read_settings
 from lapwing.rows.linked import code_linked
@@ -64,7 +64,7 @@ def test_a_mechanism_of_somebody_else_is_not_trusted_to_look():
 @pytest.mark.parametrize("required", [True, False])
 @pytest.mark.parametrize("kind", MECHANISMS.values(), ids=MECHANISMS)
 def test_a_column_of_which_no_cell_fits_ends_a_release_of_any_mechanism_early_or_is_said(kind, required, tmp_path):
-    two_valued = registration_of(kind()).two_valued
+    two_valued = kind.two_valued
     if two_valued and not required:
         pytest.skip("it takes required columns alone")
 
@@ -84,7 +84,7 @@ def test_a_column_of_which_no_cell_fits_ends_a_release_of_any_mechanism_early_or
     "kind", [each for each in MECHANISMS.values() if not looks_at_misfits(each())], ids=lambda k: k.name
 )
 def test_half_of_the_rows_are_enough_at_nine_hundred_rows_and_epsilon_one(kind, tmp_path):
-    two_valued = registration_of(kind()).two_valued
+    two_valued = kind.two_valued
 
     ended, release = made(rows(kept=0.5), schema(required=True, two_valued=two_valued), kind, tmp_path / "t.jsonl")
 

@@ -21,6 +21,7 @@ from lapwing.kernel.room.room import Room
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.independent.mechanism import Independent
 from lapwing.mechanisms.shared import one_way
+from lapwing.mechanisms.shared.base import Mechanism
 from lapwing.rows.source import code_table
 
 
@@ -201,7 +202,7 @@ def planted(run):
     """Return a mechanism that looks where it must not."""
 
     @dataclass(frozen=True)
-    class Planted:
+    class Planted(Mechanism):
         name = "Planted"
         summary = "looks at rows"
         relations = Independent.relations

@@ -18,6 +18,7 @@ from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, No
 from lapwing.kernel.room.room import Room
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.independent.mechanism import Independent
+from lapwing.mechanisms.shared.base import Mechanism
 from lapwing.release.runs import records as front
 from lapwing.release.runs.generators import generator
 from lapwing.rows import codec
@@ -287,7 +288,7 @@ def the_table_seeds_the_rows(patch):
         return honest(source, *args, **kwargs)
 
     patch.setattr(front, "open_room", open_room)
-    patch.setattr(running, "generator", lambda seed, purpose: generator(seed + seen["rows"], purpose))
+    patch.setattr(running, "generator", lambda seed, purpose: generator(seed + seen.get("rows", 0), purpose))
 
 
 def the_transcript_is_tidier_than_the_answers(patch):
@@ -339,7 +340,7 @@ def planted(run):
     """Return a mechanism that runs a function."""
 
     @dataclass(frozen=True)
-    class Planted:
+    class Planted(Mechanism):
         name = "Planted"
         summary = "makes a mistake"
         relations = Independent.relations

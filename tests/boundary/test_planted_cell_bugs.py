@@ -19,6 +19,7 @@ from lapwing.kernel.questions.shared.cell_rows import CellRows
 from lapwing.kernel.questions.sparse_counts.question import SparseCounts
 from lapwing.kernel.questions.split_decisions.question import SplitDecisions
 from lapwing.kernel.room.room import Room
+from lapwing.mechanisms.shared.base import Mechanism
 from lapwing.mechanisms.shared.cell_model import halved_cells
 from lapwing.mechanisms.trees.grid.mechanism import Grid
 from lapwing.mechanisms.trees.kd_tree.mechanism import KDTree
@@ -298,7 +299,7 @@ def planted(run):
     """Return a mechanism that looks where it must not."""
 
     @dataclass(frozen=True)
-    class Planted:
+    class Planted(Mechanism):
         name = "Planted"
         summary = "looks at rows"
         relations = KDTree.relations
@@ -323,7 +324,8 @@ def first_level_from_the_data(curator, schema, budget, rng):
 
 
 def width_from_the_data(curator, schema, budget, rng):
-    largest = max(int(codes.max(initial=0)) for chunk in rows_behind(curator).chunks() for codes in chunk.values())
+    chunks = rows_behind(curator).chunks()
+    largest = max((int(codes.max(initial=0)) for chunk in chunks for codes in chunk.values()), default=0)
     return Grid(width=0.5 if largest % 2 else 0.25, threshold=2).run(curator, schema, budget, rng)
 
 

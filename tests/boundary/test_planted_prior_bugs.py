@@ -13,7 +13,6 @@ from lapwing.errors import BudgetError
 from lapwing.extras.audit.pairs import neighbour_pair
 from lapwing.extras.audit.replay import audit_pair
 from lapwing.mechanisms.adaptive import mechanism as adaptive
-from lapwing.mechanisms.registry import registration_of
 from lapwing.mechanisms.trees.kd_tree import mechanism as kd_tree
 from lapwing.mechanisms.trees.pmm import mechanism as pmm
 from mechanism_checks import settings_for
@@ -28,7 +27,7 @@ def first_flags(kind=adaptive.Adaptive, times=TIMES, pairs=PAIRS):
     rng = np.random.default_rng(8)
     for _, relation, pure in itertools.product(range(pairs), ("add-remove", "replace-one"), (True, False)):
         pair = neighbour_pair(rng, relation, 1)
-        (_, with_prior) = registration_of(kind.small()).audited(pair.schema)
+        (_, with_prior) = kind.audited(pair.schema)
         settings = settings_for(with_prior, pair.schema, relation, pure=pure, times=times)
         flags = audit_pair(pair.data, pair.neighbour, settings)
         if flags:

@@ -13,6 +13,7 @@ from lapwing.extras.audit.replay import audit_pair
 from lapwing.kernel.noise_law import calibrated
 from lapwing.kernel.questions.tree_counts.question import NoisyTree, TreeCounts
 from lapwing.kernel.room.room import Room
+from lapwing.mechanisms.shared.base import Mechanism
 from lapwing.mechanisms.shared.trees.plans import TreePlan
 from lapwing.mechanisms.trees.pmm.mechanism import PMM
 from mechanism_checks import settings_for
@@ -133,7 +134,7 @@ def planted(run):
     """Return a mechanism that looks where it must not."""
 
     @dataclass(frozen=True)
-    class Planted:
+    class Planted(Mechanism):
         name = "Planted"
         summary = "looks at rows"
         relations = PMM.relations

@@ -112,6 +112,7 @@ NAMES = {
     "PSMM",
     "Grid",
     "KDTree",
+    "Mechanism",
     "Microaggregation",
     "ParameterError",
     "Plan",

@@ -21,7 +21,7 @@ from lapwing.kernel.questions.registered import KINDS
 from lapwing.kernel.room.opening import public_terms
 from lapwing.mechanisms.adaptive.mechanism import Adaptive
 from lapwing.mechanisms.independent.mechanism import Independent
-from lapwing.mechanisms.registry import MECHANISMS, registration_of
+from lapwing.mechanisms.registry import MECHANISMS
 from lapwing.mechanisms.trees.grid.mechanism import Grid
 from lapwing.mechanisms.trees.kd_tree.mechanism import KDTree
 from lapwing.mechanisms.trees.pmm.mechanism import PMM
@@ -34,7 +34,7 @@ from mechanism_checks import MIXED, TWO_VALUED, run, settings_for, table, varian
 PAGE = (ROOT / "docs" / "guarantees.md").read_text(encoding="utf-8")
 QUESTIONS = set(KINDS)
 MORE_SETTINGS = {
-    "Adaptive": [registration_of(Adaptive.small()).audited(Schema.load(MIXED))[1]],
+    "Adaptive": [Adaptive.audited(Schema.load(MIXED))[1]],
     "LinearStatistics": [
         LinearStatistics(degree=1, bins=2, points=8, statistics=("flag",)),
         LinearStatistics(degree=1, bins=2, points=8, mu="tree"),

@@ -7,6 +7,7 @@ import numpy as np
 
 import lapwing as lw
 from lapwing.kernel.questions.linear_statistics.question import LinearStatistics
+from lapwing.mechanisms.shared.base import Mechanism
 from lapwing.mechanisms.vectors.linear_statistics.workload import truths
 from lapwing.model.laws import uniform_law
 from lapwing.model.model import Indexed, ReleasedModel
@@ -87,7 +88,7 @@ def question_of(statistics, schema, cost):
 
 
 @dataclass(frozen=True, slots=True)
-class AskingSums:
+class AskingSums(Mechanism):
     """Ask for statistics of some forms, each form in a question of its own, and nothing else."""
 
     forms: tuple[str, ...] = tuple(FORMS)

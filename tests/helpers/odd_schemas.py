@@ -213,8 +213,7 @@ def _changed(rng, mechanism):
 
 def odd_mechanism(rng, known, schema, *, usual=False):
     """Return small settings of a registered mechanism, changed at random, at times with priors; or its usual ones."""
-    settings = [known.kind.small()] if known.audited is None else list(known.audited(schema))
-    settings = [known.kind()] if usual else settings
+    settings = [known()] if usual else list(known.audited(schema))
     found = _changed(rng, pick(rng, settings))
     if known.takes_priors and hasattr(found, "prior") and rng.integers(3) == 0:
         found = dataclasses.replace(found, prior=(made_up(schema),) * int(rng.integers(1, 3)))
@@ -230,7 +229,7 @@ def odd_settings(rng, known, schema, *, usual=False):
         return read_settings(
             schema,
             mechanism=odd_mechanism(rng, known, schema, usual=usual),
-            neighbours=pick(rng, known.kind.relations),
+            neighbours=pick(rng, known.relations),
             expected_rows=pick(rng, [None, 1, 40, 10**6]),
             seed=int(rng.integers(1000)),
             **asked,

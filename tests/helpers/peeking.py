@@ -1,9 +1,15 @@
 """What a mechanism could do that reaches behind the desk, for planted bugs that must be flagged."""
 
+from types import SimpleNamespace
+
 from lapwing.kernel.room import opening, room
 from lapwing.mechanisms.adaptive import mechanism as adaptive
+from lapwing.mechanisms.shared.dry_run import DryCurator
 from lapwing.mechanisms.vectors.linear_statistics.paid import NotingCurator
 from lapwing.release.runs.misfits import Stopping
+
+NO_ROWS = SimpleNamespace(rows=0, chunks=lambda: iter(()))
+"""What is found before a run, and behind the curator of a dry one."""
 
 
 def rows_behind(curator):
@@ -14,6 +20,8 @@ def rows_behind(curator):
     behind = answering.__self__
     while isinstance(behind, Stopping):
         behind = opening._ROOMS[behind._curator].__self__
+    if isinstance(behind, DryCurator):
+        return NO_ROWS
     return behind._rows.source if isinstance(behind, room.Room) else behind._source
 
 
@@ -27,4 +35,4 @@ def peeking(patch):
         return honest(curator, budget)
 
     patch.setattr(adaptive, "known_rows", known)
-    return lambda: rows_behind(held[-1])
+    return lambda: rows_behind(held[-1]) if held else NO_ROWS

@@ -12,6 +12,7 @@ from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
 from lapwing.kernel.questions.questions import RECORDS
 from lapwing.kernel.questions.select_worst.answer import misfits
 from lapwing.kernel.questions.select_worst.question import SelectWorst
+from lapwing.mechanisms.shared.base import Mechanism
 from lapwing.mechanisms.shared.one_way import fitted_law, one_way_questions, pooled_total
 from lapwing.model.certificate.certificate import Statement
 from lapwing.model.certificate.cost_lines import Planned
@@ -141,7 +142,7 @@ class CountingSource:
 
 
 @dataclass(frozen=True, slots=True)
-class Selecting:
+class Selecting(Mechanism):
     """Ask tables and selections in one batch, measure the winner, ask again: adaptive, and small."""
 
     name = "Selecting"

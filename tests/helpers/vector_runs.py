@@ -7,6 +7,7 @@ import numpy as np
 
 from helpers.vectors import cut_cells, lattice_cells, moment_asked, sums_asked
 from lapwing.kernel.questions.shared.coordinates import Coordinates
+from lapwing.mechanisms.shared.base import Mechanism
 from lapwing.model.laws import uniform_law
 from lapwing.model.model import Indexed, ReleasedModel
 from lapwing.schema.groupings.grouping import evenly
@@ -82,7 +83,7 @@ FORMS = {
 
 
 @dataclass(frozen=True, slots=True)
-class AskingVectors:
+class AskingVectors(Mechanism):
     """Ask questions of some forms at once, then sums over cells along the leading directions of the first answer."""
 
     forms: tuple[str, ...] = tuple(FORMS)

@@ -22,7 +22,7 @@ from lapwing.errors import LapwingError
 from lapwing.kernel.room.opening import public_terms
 from lapwing.mechanisms.adaptive.mechanism import Adaptive
 from lapwing.mechanisms.adaptive.ordered_cells import is_mapped
-from lapwing.mechanisms.registry import REGISTRATIONS
+from lapwing.mechanisms.registry import MECHANISMS
 from lapwing.release.runs.misfits import ENDED
 from lapwing.rows.source import code_table
 
@@ -50,7 +50,7 @@ def released(settings, table):
 
 def cases(name, seed, *, usual=False):
     """Yield random settings of a mechanism with the generator that made them, those that are no settings left out."""
-    known, rng = REGISTRATIONS[name], np.random.default_rng([seed, len(name), *name.encode()])
+    known, rng = MECHANISMS[name], np.random.default_rng([seed, len(name), *name.encode()])
     while True:
         schema = odd_schema(rng, known)
         settings = odd_settings(rng, known, schema, usual=usual)
@@ -62,8 +62,8 @@ def few_columns(seed):
     """Yield random settings of the default mechanism for one or two ordered columns, whose cells it counts together."""
     rng = np.random.default_rng([seed, 2])
     while True:
-        schema = odd_schema(rng, REGISTRATIONS["adaptive"])
-        settings = odd_settings(rng, REGISTRATIONS["adaptive"], schema)
+        schema = odd_schema(rng, MECHANISMS["adaptive"])
+        settings = odd_settings(rng, MECHANISMS["adaptive"], schema)
         if settings is not None and is_mapped(settings.schema):
             yield rng, replace(settings, mechanism=Adaptive())
 
@@ -111,12 +111,12 @@ def _used(settings, table, folder):
     return release is not None
 
 
-@pytest.mark.parametrize("name", REGISTRATIONS)
+@pytest.mark.parametrize("name", MECHANISMS)
 def test_whatever_the_answers_are_a_release_comes_out(monkeypatch, tmp_path, name):
     assert check_invented(monkeypatch, tmp_path, name, 1, FEW) >= 2
 
 
-@pytest.mark.parametrize("name", REGISTRATIONS)
+@pytest.mark.parametrize("name", MECHANISMS)
 def test_whatever_the_table_is_a_release_comes_out(tmp_path, name):
     assert check_tables(tmp_path, name, 2, FEW // 4) >= 1
 
@@ -127,7 +127,7 @@ def test_of_few_columns_a_release_comes_out(monkeypatch, tmp_path):
 
 @pytest.mark.full
 @pytest.mark.parametrize("seed", range(10, 14))
-@pytest.mark.parametrize("name", REGISTRATIONS)
+@pytest.mark.parametrize("name", MECHANISMS)
 def test_of_many_answers_and_tables_none_raises(monkeypatch, tmp_path, name, seed):
     assert check_invented(monkeypatch, tmp_path, name, seed, MANY // 4)
     assert check_tables(tmp_path, name, seed, MANY // 8)

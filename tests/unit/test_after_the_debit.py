@@ -9,7 +9,7 @@ import lapwing.kernel.room.room as rooms
 from helpers.invented_answers import INVENTORS, Invented
 from helpers.used_releases import use
 from lapwing.kernel.budget.ledger import Ledger
-from lapwing.mechanisms.registry import REGISTRATIONS
+from lapwing.mechanisms.registry import MECHANISMS
 from lapwing.schema.schemas import Schema
 
 HUGE = next(each for each in INVENTORS if each.__name__ == "_huge")
@@ -92,7 +92,7 @@ def test_cells_stay_as_many_as_memory_holds_however_many_rows_are_bought(monkeyp
     use(release, tmp_path)
 
 
-@pytest.mark.parametrize("name", [name for name, known in REGISTRATIONS.items() if not known.one_row_per_unit])
+@pytest.mark.parametrize("name", [name for name, known in MECHANISMS.items() if not known.one_row_per_unit])
 def test_noise_that_passes_every_table_is_refused_before_the_debit(tmp_path, name):
     fields = [{"name": "who", "type": "string", "role": "identifier"}, *THREE["fields"]]
     schema = Schema.from_dict({"fields": fields, "privacyUnit": {"field": "who", "maxRows": 10**6}})
@@ -105,7 +105,7 @@ def test_noise_that_passes_every_table_is_refused_before_the_debit(tmp_path, nam
             TABLE.with_columns(who=pl.lit("u")),
             schema,
             epsilon="1e-9",
-            mechanism=REGISTRATIONS[name].kind.small(),
+            mechanism=MECHANISMS[name].small(),
             ledger=ledger,
             dataset="d",
         )

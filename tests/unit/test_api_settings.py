@@ -66,7 +66,7 @@ def test_a_missing_or_unknown_setting_is_named_with_the_valid_ones(call, message
 
 
 def test_a_mechanism_that_does_not_support_the_relation_is_refused():
-    class ReplaceOnly:
+    class ReplaceOnly(lw.Mechanism):
         name = "ReplaceOnly"
         relations = ("replace-one",)
 

@@ -18,6 +18,7 @@ from lapwing.kernel.questions.shared.cells import CellSplits
 from lapwing.kernel.questions.sparse_counts.answer import answer_sparse_counts
 from lapwing.kernel.questions.split_decisions.answer import answer_split_decisions
 from lapwing.kernel.questions.split_decisions.question import Splits
+from lapwing.mechanisms.shared.base import Mechanism
 from lapwing.mechanisms.shared.cell_model import halved_cells
 from lapwing.mechanisms.trees.grid.mechanism import Grid
 
@@ -122,7 +123,7 @@ def test_the_loss_under_zcdp_is_half_the_square():
 
 
 @dataclass(frozen=True)
-class Batches:
+class Batches(Mechanism):
     """Ask many questions at once, several of each kind."""
 
     name = "Batches"

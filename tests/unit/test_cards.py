@@ -6,7 +6,7 @@ import pytest
 
 from helpers.shown_objects import HOSTILE, PLANTED, people, with_cards, without_cards
 from lapwing.extras.evaluate.report.page import NOTICE
-from lapwing.mechanisms.registry import REGISTRATIONS
+from lapwing.mechanisms.registry import MECHANISMS
 from lapwing.present import html
 from lapwing.present.cards import DESCRIBED
 
@@ -48,7 +48,7 @@ def objects():
 
 @pytest.fixture(scope="module")
 def plain(objects):
-    return without_cards(objects["release"]) | {name: each.kind() for name, each in REGISTRATIONS.items()}
+    return without_cards(objects["release"]) | {name: each() for name, each in MECHANISMS.items()}
 
 
 def parsed(value):

@@ -13,6 +13,7 @@ from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.linear_statistics.question import LinearStatistics as Question
 from lapwing.kernel.questions.questions import RECORDS
 from lapwing.mechanisms.registry import settings_of
+from lapwing.mechanisms.shared.base import Mechanism
 from lapwing.mechanisms.vectors.linear_statistics.mechanism import LinearStatistics
 from lapwing.mechanisms.vectors.linear_statistics.workload import points_of
 from lapwing.model.sampling.marginals import marginal
@@ -269,7 +270,7 @@ def test_a_question_without_its_function_is_not_answered():
         "cost": {"notion": "pure", "amount": "1"},
     }
 
-    class Asking:
+    class Asking(Mechanism):
         def run(self, curator, schema, budget, rng):
             return curator.ask(Question.from_dict(values))
 

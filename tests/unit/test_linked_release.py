@@ -273,7 +273,7 @@ def test_the_transcript_of_linked_tables_is_not_taken_for_that_of_one(tmp_path):
 
 
 def test_what_one_mechanism_refuses_is_refused_before_the_other_is_paid_for(ledger, monkeypatch):
-    def check(mechanism, schema, budget, terms):
+    def check(mechanism, schema, budget, terms, rng):
         if terms.max_rows == 4:
             raise lw.CapacityError("the child part is too large")
 

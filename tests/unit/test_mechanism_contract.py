@@ -8,6 +8,7 @@ import pytest
 from lapwing.errors import BudgetError
 from lapwing.mechanisms.independent.mechanism import Independent
 from lapwing.mechanisms.registry import MECHANISMS
+from lapwing.mechanisms.shared.base import Mechanism
 from lapwing.model.laws import point_laws
 from lapwing.model.model import Indexed, ReleasedModel
 from mechanism_checks import (
@@ -37,10 +38,8 @@ def planted(spoil):
     """Return a mechanism that runs Independent, then spoils what it returns."""
 
     @dataclass(frozen=True)
-    class Planted:
+    class Planted(Mechanism):
         name = "Planted"
-        summary = "breaks one promise"
-        relations = Independent.relations
 
         def run(self, curator, schema, budget, rng):
             return spoil(Independent.small(), curator, schema, budget, rng)

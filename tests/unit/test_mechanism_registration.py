@@ -1,206 +1,215 @@
-"""A mechanism is one folder and its registration: what it lacks is refused, and what it says is heard everywhere."""
+"""A mechanism is one folder and one line: what it says is heard everywhere, and what it does not say has a default."""
 
 import ast
 import shutil
 import subprocess
 import sys
 import textwrap
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import pytest
 
 from helpers.source_tree import PACKAGE, python_files, syntax
-from lapwing.mechanisms.independent.mechanism import REGISTRATION, Independent
-from lapwing.mechanisms.registry import REGISTRATIONS, is_known
-from lapwing.mechanisms.registry import registration_of as registration_of_object
-from lapwing.mechanisms.shared.registration import REQUIRED, Registered, Registration, checked
-
-
-def registration_of(kind):
-    return Registration(
-        **{each.name: getattr(REGISTRATION, each.name) for each in fields(Registration)} | {"kind": kind}
-    )
-
-
-def invented(*bases, without=()):
-    """Return a mechanism with all that it must have, but some of it."""
-    own = {name: vars(Independent)[name] for name in REQUIRED if name not in without}
-    return type("Invented", bases, own | {"name": "Invented"} if "name" not in without else own)
-
-
-def test_a_mechanism_with_all_that_it_must_have_is_registered():
-    found = registration_of(invented())
-
-    assert checked(found, "invented") is found
+from lapwing.mechanisms.independent.mechanism import Independent
+from lapwing.mechanisms.registry import MECHANISMS, is_known
 
 
 def test_every_folder_is_listed_under_the_name_of_its_mechanism():
     folders = {path.parent.name for path in (PACKAGE / "mechanisms").glob("**/mechanism.py")}
 
-    assert {name: each.name.lower() for name, each in REGISTRATIONS.items()} == {name: name for name in REGISTRATIONS}
-    assert set(REGISTRATIONS) == {folder.replace("_", "") for folder in folders}
+    assert [each.name.lower() for each in MECHANISMS.values()] == list(MECHANISMS)
+    assert set(MECHANISMS) == {folder.replace("_", "") for folder in folders}
+    assert all(each.__module__.startswith("lapwing.mechanisms.") for each in MECHANISMS.values())
 
 
-@pytest.mark.parametrize("bases", [(), (Registered,)], ids=["no base", "stubs of the protocol"])
-@pytest.mark.parametrize("lacking", REQUIRED)
-def test_a_mechanism_that_lacks_something_is_refused(bases, lacking):
-    with pytest.raises(TypeError, match=rf"Invented cannot be registered: it lacks {lacking}$"):
-        checked(registration_of(invented(*bases, without=(lacking,))), "invented")
-
-
-def test_check_statements_certified_and_assumptions_are_among_what_a_mechanism_must_have():
-    assert {"check", "plan", "statements", "certified", "assumptions", "caveat", "summary", "small"} <= set(REQUIRED)
-
-
-@pytest.mark.parametrize(
-    "lacking", ["page", "report", "not_proved", "one_row_per_unit", "two_valued", "takes_priors", "warnings"]
-)
-def test_a_registration_that_lacks_something_is_refused(lacking):
-    said = {each.name: getattr(REGISTRATION, each.name) for each in fields(Registration) if each.name != lacking}
-
-    with pytest.raises(TypeError, match=lacking):
-        Registration(**said)
-
-
-def test_a_mechanism_of_another_name_than_its_entry_is_refused():
-    with pytest.raises(TypeError, match="it is Independent, and listed as twin"):
-        checked(registration_of(dataclass(frozen=True)(type("Twin", (Independent,), {}))), "twin")
+@pytest.mark.parametrize("kind", MECHANISMS.values(), ids=lambda kind: kind.name)
+def test_every_mechanism_says_itself_what_lists_reports_and_audits_show(kind):
+    assert {"name", "summary", "report", "small", "run"} <= set(vars(kind))
 
 
 @pytest.mark.parametrize("name", ["Coarse", "PMM", None])
-def test_a_class_derived_from_a_mechanism_is_known_as_that_whatever_it_is_called(name):
+def test_a_class_derived_from_a_mechanism_says_what_that_says_whatever_it_is_called(name):
     own = {} if name is None else {"name": name}
     derived = dataclass(frozen=True)(type("Coarse", (Independent,), own))
 
-    assert registration_of_object(derived()) is REGISTRATION
+    assert derived().not_proved == Independent.not_proved
     assert not is_known(derived())
     assert is_known(Independent())
 
 
-FOLDER = '''
-"""A mechanism that no other file knows."""
+WHOLE = '''
+"""FullHistogram: perturb every cell of the contingency table."""
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from lapwing.errors import ParameterError
-from lapwing.mechanisms.shared.one_way import one_way_questions, product_model
-from lapwing.mechanisms.shared.one_way import one_way_grouping
-from lapwing.mechanisms.shared.registration import Registration, Work, nothing_certified
-from lapwing.model.certificate.certificate import Statement
-from lapwing.model.certificate.cost_lines import Planned
-from lapwing.model.certificate.notices import Notice
+import numpy as np
+
+from lapwing.errors import CapacityError
+from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
+from lapwing.maths.arrays import project_to_simplex
+from lapwing.mechanisms.shared.base import Mechanism
+from lapwing.model.laws import point_laws
+from lapwing.model.model import Indexed, ReleasedModel
+from lapwing.schema.groupings.grouping import identity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Invented:
-    name: ClassVar[str] = "Invented"
-    summary: ClassVar[str] = "counts, by hearsay"
-    relations: ClassVar[tuple[str, ...]] = ("add-remove",)
-    caveat: ClassVar[str] = "columns_apart"
-    groups: int = 4
+class FullHistogram(Mechanism):
+    """Count the rows with a twentieth of the budget, and every cell with the rest."""
 
-    certified = nothing_certified
+    name: ClassVar[str] = "FullHistogram"
 
-    @classmethod
-    def small(cls):
-        return cls()
-
-    def questions(self, schema, budget):
-        return one_way_questions(schema, self.groupings(schema), budget)
-
-    def groupings(self, schema):
-        return {each.name: one_way_grouping(each, self.groups) for each in schema.columns}
+    max_cells: int = 10_000
 
     def run(self, curator, schema, budget, rng):
-        return product_model(curator, schema, self.groupings(schema), budget)
+        """Return one atom for each cell with rows."""
+        names = tuple(each.name for each in schema.columns)
+        groupings = tuple(identity(each.domain) for each in schema.columns)
+        cells = math.prod(each.groups for each in groupings)
+        if cells > self.max_cells:
+            raise CapacityError(f"{cells} cells are above max_cells={self.max_cells}; allow more", code="LW502")
+        of_rows, of_cells = budget.split([1, 19])
 
-    def plan(self, schema, budget, terms, rng):
-        stated = (Statement("own", 0.5, {"label": "expected error", "text": "invented", "unit": ""}),)
-        return Planned(questions=self.questions(schema, budget), accuracy=stated, notes=(Notice("unrelated"),))
+        (rows,) = curator.ask(MarginalCounts(columns=(), groupings=(), cost=of_rows))
+        (noisy,) = curator.ask(MarginalCounts(columns=names, groupings=groupings, cost=of_cells))
 
-    def check(self, schema, budget, terms):
-        if "x" in [each.name for each in schema.columns]:
-            raise ParameterError("a column x is too much", code="LW316")
+        counts = noisy.counts.astype(np.float64)
+        for axis, each in enumerate(schema.columns):
+            if not each.domain.missing:
+                counts = np.delete(counts, -1, axis=axis)  # no synthetic row is invalid
+        weights = project_to_simplex(counts, float(max(1, int(rows.counts))))
+        full = np.flatnonzero(weights)
+        laws = {
+            name: Indexed(place.astype(np.uint16), point_laws(np.arange(size)))
+            for name, place, size in zip(names, np.unravel_index(full, counts.shape), counts.shape, strict=True)
+        }
+        return ReleasedModel(weights=weights.ravel()[full], rows=max(1, int(rows.counts)), laws=laws)
+'''
+"""A mechanism that no other file knows: all but its name and its run are defaults."""
+
+SAID = """
+from dataclasses import dataclass
+from typing import ClassVar
+
+from lapwing.mechanisms.histogram.mechanism import FullHistogram
+from lapwing.mechanisms.shared.base import Work
+from lapwing.model.certificate.notices import Notice
+from lapwing.model.certificate.statements import Statement
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Invented(FullHistogram):
+    name: ClassVar[str] = "Invented"
+    caveat: ClassVar[str] = "columns_apart"
+    report: ClassVar[str] = "made things up."
+    not_proved: ClassVar[Statement] = Statement("own_words", None, {"text": "there are things that were made up"})
+
+    def expected(self, schema, budget, terms, questions, rng):
+        return (Statement("own", 0.5, {"label": "expected error", "text": "invented", "unit": ""}),)
+
+    def notes(self, schema, questions):
+        return (Notice("unrelated"),)
+
+    def warnings(self, schema, answers, accuracy):
+        return (Notice("few_rows", {"rows": len(answers)}),)
+
+    def next_step(self, schema, one_way, rounds):
+        return "inventing"
+
+    def work(self, schema, budget, terms, questions, rows):
+        return Work(seconds=1000.0, model_bytes=10**12, table_bytes=0)
 
     def statements(self, schema, terms, answers, model, rng):
         return (Statement("own", 0.25, {"label": "invented error", "text": "so large", "unit": "rows"}),)
 
     def assumptions(self):
         return (Notice("assumed_by_mechanism", {"text": "that this was invented"}),)
-
-
-REGISTRATION = Registration(
-    kind=Invented,
-    page="docs/invented.md",
-    report="made things up.",
-    not_proved=Statement("own_words", None, {"text": "nothing is known of things that were made up"}),
-    one_row_per_unit=False,
-    two_valued=False,
-    takes_priors=False,
-    warnings=lambda schema, answers, accuracy: (Notice("few_rows", {"rows": len(answers)}),),
-    next_step=lambda schema, one_way, rounds: "inventing",
-    work=lambda mechanism, asked: Work(seconds=1000.0, model_bytes=10**12, table_bytes=0),
-)
-'''
+"""
+"""The same, which says all that a mechanism can say."""
 
 PROGRAM = """
 import polars as pl
+import pytest
 import lapwing as lw
-from lapwing.extras.audit.mechanism_pairs import targets
+from lapwing.extras.audit.mechanism_pairs import settings_for, targets
+from lapwing.extras.audit.replay import audit_pair
+from lapwing.extras.evaluate.released.report import release_sections
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.model.certificate.notices import Notice
-from lapwing.extras.evaluate.released.report import release_sections
 from lapwing.release.runs.watching import watched
+from lapwing.mechanisms.registry import MECHANISMS
 
-def schema_of(name):
-    return {"fields": [{"name": each, "type": "boolean"} for each in (name, "b")]}
-
+DATA = pl.DataFrame({"a": [True] * 60 + [False] * 30, "b": ["x", "y", None] * 30})
+SCHEMA = {
+    "fields": [
+        {"name": "a", "type": "boolean", "constraints": {"required": True}},
+        {"name": "b", "type": "string", "categories": ["x", "y"]},
+    ]
+}
 book = Ledger.create_or_open("budget.db")
 book.init("d", unit="pure", limit=9, relation="add-remove", privacy_unit="row")
-paid = {"ledger": "budget.db", "dataset": "d", "epsilon": 1, "mechanism": "invented"}
-try:
-    lw.synthesize(pl.DataFrame({"x": [True] * 9, "b": [False] * 9}), schema_of("x"), **paid)
-    raise SystemExit("check was not called")
-except lw.ParameterError as error:
-    assert "too much" in str(error), error
+paid = {"ledger": "budget.db", "dataset": "d", "epsilon": 1}
+
+# What its run refuses of public numbers is refused before the debit, and by the plan.
+small = MECHANISMS["fullhistogram"](max_cells=2)
+for refused in (
+    lambda: lw.synthesize(DATA, SCHEMA, mechanism=small, **paid),
+    lambda: lw.plan(SCHEMA, expected_rows=90, epsilon=1, mechanism=small),
+):
+    with pytest.raises(lw.CapacityError, match="cells are above max_cells=2"):
+        refused()
 assert book.balance("d").spent == 0
 
+# Plan, costs, certificate, report, record, file: by its name alone.
+release = lw.synthesize(DATA, SCHEMA, mechanism="fullhistogram", expected_rows=90, transcript="t.jsonl", **paid)
+plan = lw.plan(SCHEMA, expected_rows=90, epsilon=1, mechanism="FullHistogram")
+assert plan.lines == release.certificate.lines and len(plan.lines) == 3, plan.lines
+assert plan.accuracy[0].value > 0 and "expected error" in repr(plan) and plan.text()
+assert book.balance("d").spent == 1 == release.certificate.total.amount
+assert release.certificate.mechanism == "FullHistogram" and release.certificate.text()
+assert "FullHistogram made the model." in str(release_sections(release, release.accuracy())[0])
+assert any("inside the cells" in each.text for each in release.accuracy().statements)
+assert lw.resume("t.jsonl", DATA).sample(9, seed=1).equals(release.sample(9, seed=1))
+release.save("m.lapwing")
+assert lw.load("m.lapwing").certificate.settings == {"max_cells": 10_000}
+for relation in ("add-remove", "replace-one"):
+    settings = settings_for(MECHANISMS["fullhistogram"](), SCHEMA, relation, pure=relation == "add-remove")
+    neighbour = DATA.slice(1) if relation == "add-remove" else pl.concat([DATA.slice(1), DATA.slice(0, 1)])
+    assert audit_pair(DATA, neighbour, settings) == ()
+assert "fullhistogram" in targets()
+
+# What it says is heard everywhere.
 steps = []
 with watched(lambda progress: steps.append(progress.step)):
-    release = lw.synthesize(pl.DataFrame({"a": [True] * 9, "b": [False] * 9}), schema_of("a"), **paid)
+    release = lw.synthesize(DATA, SCHEMA, mechanism="invented", **paid)
 assert "inventing" in steps
-assert book.balance("d").spent == 1
 certificate = release.certificate
-assert certificate.mechanism == "Invented", certificate
 assert ["that this was invented"] == [each.text for each in certificate.assumed]
 assert {Notice("columns_apart"), Notice("few_rows", {"rows": 2})} <= set(certificate.warnings), certificate.warnings
 assert "So large: 0.25." in [each.text for each in certificate.accuracy]
 assert any("things that were made up" in each.text for each in release.accuracy().statements)
-sections = release_sections(release, release.accuracy())
-assert "Invented made things up." in str(sections[0])
-plan = lw.plan(schema_of("a"), expected_rows=9, epsilon=1, mechanism="Invented")
+assert "Invented made things up." in str(release_sections(release, release.accuracy())[0])
+plan = lw.plan(SCHEMA, expected_rows=9, epsilon=1, mechanism="Invented")
 assert plan.effort.seconds > 1000 and plan.effort.memory_bytes > 10**12 and Notice("unrelated") in plan.notes
-assert "invented" in targets()
-release.save("m.lapwing")
-assert lw.load("m.lapwing").certificate.settings == {"groups": 4}
 """
 
 
-def test_one_folder_and_its_entry_in_the_registry_are_all_that_a_mechanism_needs(tmp_path):
+def test_sixty_lines_and_one_more_in_the_registry_are_all_that_a_mechanism_needs(tmp_path):
+    assert len(WHOLE.strip().splitlines()) <= 60
     copy = tmp_path / "src" / "lapwing"
     shutil.copytree(PACKAGE, copy)
-    folder, registry = copy / "mechanisms" / "invented", copy / "mechanisms" / "registry.py"
+    folder, registry = copy / "mechanisms" / "histogram", copy / "mechanisms" / "registry.py"
     folder.mkdir()
-    (folder / "__init__.py").write_text('"""Invented."""\n')
-    (folder / "mechanism.py").write_text(FOLDER.lstrip())
-    load = "def _invented():\n    from lapwing.mechanisms.invented.mechanism import REGISTRATION as found\n"
-    load += "    return found\n\n\n"
-    text, entry = registry.read_text(), '    "adaptive": _adaptive,\n'
-    assert entry in text
-    registry.write_text(
-        text.replace(entry, f'{entry}"invented": _invented,\n').replace("_LOADS:", f"{load}\n\n_LOADS:")
-    )
+    (folder / "__init__.py").write_text("")
+    (folder / "mechanism.py").write_text(WHOLE.lstrip())
+    (folder / "said.py").write_text(SAID.lstrip())
+    text, table = registry.read_text(), "_PATHS: Final = {\n"
+    assert table in text
+    line = '    "fullhistogram": "lapwing.mechanisms.histogram.mechanism:FullHistogram",\n'
+    said = '    "invented": "lapwing.mechanisms.histogram.said:Invented",\n'
+    registry.write_text(text.replace(table, table + line + said))
 
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(PROGRAM)],

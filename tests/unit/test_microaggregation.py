@@ -135,12 +135,14 @@ def test_the_paper_s_constants_are_refused_where_its_proof_does_not_reach(tmp_pa
         folder = tmp_path / str(place)
         folder.mkdir()
         refused(folder, FLAGS, flags(4), PAPER, ParameterError, message, **settings)
+    public = Budget.pure(1), Terms(relation="replace-one", rows=400)
+    private = Budget.pure(1), Terms(relation="replace-one", max_rows=2, expected_rows=400)
     for convex_set in ("ball", "simplex"):
         mechanism = Microaggregation(constants="paper", convex_set=convex_set)
         with pytest.raises(ParameterError, match=r"^constants='paper' is for convex_set='box'; use"):
-            mechanism.check(flags(4), Budget.pure(1), Terms(relation="replace-one", rows=400))
+            mechanism.questions(flags(4), *public, np.random.default_rng(1))
     with pytest.raises(ParameterError, match="with one row per unit and a public number of rows; use"):
-        PAPER.check(flags(4), Budget.pure(1), Terms(relation="replace-one", max_rows=2, expected_rows=400))
+        PAPER.questions(flags(4), *private, np.random.default_rng(1))
 
 
 def test_more_cells_than_fit_in_memory_are_refused_before_the_debit(tmp_path):

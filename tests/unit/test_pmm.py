@@ -115,7 +115,7 @@ def test_a_depth_that_does_not_fit_is_refused_before_anything_is_asked():
 
     mechanism, asked = PMM(depth=12, max_nodes=1000), (unit_columns(1), Budget.pure(1))
     for refuse in (
-        lambda: mechanism.check(*asked, NoRows.terms),  # which is called before the debit
+        lambda: mechanism.questions(*asked, NoRows.terms, np.random.default_rng(1)),  # as before the debit
         lambda: mechanism.run(NoRows(), *asked, np.random.default_rng(1)),
     ):
         with pytest.raises(CapacityError, match=r"depth=12 .* max_nodes=1000 nodes; depth=8 fits"):

@@ -14,7 +14,6 @@ from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.terms import Terms
-from lapwing.mechanisms.registry import accuracy_statements
 from lapwing.mechanisms.trees.psmm.accuracy import counted_cells, released_statements
 from lapwing.mechanisms.trees.psmm.box_cells import box_cells
 from lapwing.mechanisms.trees.psmm.mechanism import PSMM
@@ -243,7 +242,7 @@ def test_a_noisy_sum_of_nothing_gives_the_uniform_model_and_says_so():
         if model.rows == 0:
             break
 
-    (stated, _) = accuracy_statements(mechanism, MIXED, NoRows.terms, answers, model, rng=rng)
+    (stated, _) = mechanism.statements(MIXED, NoRows.terms, answers, model, rng)
 
     assert model.rows == 0
     assert model.atoms == 1
@@ -332,11 +331,6 @@ def test_less_error_is_expected_of_more_rows():
     few, many = (lw.plan(unit_columns(2), expected_rows=rows, epsilon=1, mechanism="PSMM") for rows in (10**3, 10**5))
 
     assert many.accuracy[0].value < few.accuracy[0].value / 3
-
-
-def test_a_plan_without_a_number_of_rows_is_refused():
-    with pytest.raises(ParameterError, match="give expected_rows"):
-        PSMM().plan(MIXED, Budget.pure(1), Terms(relation="add-remove"), np.random.default_rng(1))
 
 
 @pytest.mark.parametrize("scale", [10, 60])

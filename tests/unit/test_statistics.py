@@ -7,7 +7,7 @@ import pytest
 
 from lapwing.errors import ParameterError
 from lapwing.kernel.questions.linear_statistics.question import RowStatistic, Statistic
-from lapwing.kernel.room.room import is_plain
+from lapwing.kernel.room.checks import is_plain
 from lapwing.model.statistics.expressions import compiled, row_function
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import Schema

@@ -14,7 +14,6 @@ from lapwing.extras.evaluate.report.tables import weighted_lines, weighted_secti
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts
-from lapwing.kernel.terms import Terms
 from lapwing.maths.noise_tails import weighted_sum_tail
 from lapwing.mechanisms.adaptive.mechanism import Adaptive
 from lapwing.model.evidence import AskedTable, intervals
@@ -195,7 +194,7 @@ def test_adaptive_prefers_tables_with_the_weight_as_its_workload_does() -> None:
     plain = dataclasses.replace(schema, weight=None)
 
     def wanted(mechanism: Adaptive, of: Schema) -> object:
-        return mechanism.check(of, Budget.pure(1), Terms(relation="add-remove"))
+        return mechanism.priorities(of)
 
     assert wanted(Adaptive(), schema) == wanted(Adaptive(workload=("w",)), plain)
     assert wanted(Adaptive(), plain) == (frozenset(), ())

@@ -6,6 +6,7 @@ import polars as pl
 from helpers.flag_tables import MIXED, flags, frame_of_flags, mixed_rows
 from helpers.pmm_runs import run
 from lapwing.kernel.budget.budget import Budget
+from lapwing.mechanisms.shared.base import Mechanism
 from lapwing.mechanisms.shared.one_way import one_way_grouping
 from lapwing.mechanisms.shared.vectors.reduced_space import PAIR_GROUPS, fine_groupings, tree_points, tree_questions
 from lapwing.mechanisms.vectors.linear_statistics.workload import points_of
@@ -13,7 +14,7 @@ from lapwing.mechanisms.vectors.linear_statistics.workload import points_of
 COUNT = 20_000
 
 
-class Drawing:
+class Drawing(Mechanism):
     """Spend everything on a tree."""
 
     def run(self, curator, schema, budget, rng):

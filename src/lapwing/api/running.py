@@ -70,7 +70,7 @@ class _Part:
 def _checked(source: CodedSource, settings: Settings, terms: Terms, earlier: Sequence[Answer] = ()) -> _Part:
     """Return a part of a release, or refuse it."""
     first, own = first_question(settings, left_of(settings.request.budget, earlier), terms)
-    check_mechanism(settings.mechanism, settings.schema, own, terms)
+    check_mechanism(settings.mechanism, settings.schema, own, terms, generator(settings.seed, "fit"))
     return _Part(source=source, settings=settings, terms=terms, first=first, own=own)
 
 

@@ -1,7 +1,7 @@
-"""The mechanisms by name: a folder is one import and one entry of `_LOADS`, and is known by that everywhere."""
+"""The mechanisms by name: a folder is one line of `_PATHS`, and is known by that everywhere."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from types import MappingProxyType
 from typing import Any, Final, Literal, TypeVar, cast, get_args, get_origin
@@ -12,125 +12,50 @@ from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.terms import Terms
+from lapwing.mechanisms.shared.base import Mechanism
 from lapwing.mechanisms.shared.priors import PublicRows
-from lapwing.mechanisms.shared.registration import (
-    Mechanism,
-    OwnPoints,
-    Registered,
-    Registration,
-    checked,
-    no_warnings,
-)
 from lapwing.mechanisms.shared.settings import check_noise
+from lapwing.model.certificate.cost_lines import ChosenTable
 from lapwing.model.certificate.notices import Notice
 from lapwing.model.certificate.statements import Statement
 from lapwing.model.model import ReleasedModel
 from lapwing.model.statistics.expressions import RowFunction
+from lapwing.on_demand import loaded
 from lapwing.schema.schemas import Schema
 
 T = TypeVar("T")
 
 
-class _Loaded(Mapping[str, T]):
-    """Something of each mechanism by its lower-case name; asking for one loads its module, and no other."""
+_PATHS: Final = {
+    "adaptive": "lapwing.mechanisms.adaptive.mechanism:Adaptive",
+    "independent": "lapwing.mechanisms.independent.mechanism:Independent",
+    "pmm": "lapwing.mechanisms.trees.pmm.mechanism:PMM",
+    "psmm": "lapwing.mechanisms.trees.psmm.mechanism:PSMM",
+    "grid": "lapwing.mechanisms.trees.grid.mechanism:Grid",
+    "kdtree": "lapwing.mechanisms.trees.kd_tree.mechanism:KDTree",
+    "microaggregation": "lapwing.mechanisms.vectors.microaggregation.mechanism:Microaggregation",
+    "linearstatistics": "lapwing.mechanisms.vectors.linear_statistics.mechanism:LinearStatistics",
+    "privatesampling": "lapwing.mechanisms.private_sampling.mechanism:PrivateSampling",
+}
+"""Where a mechanism stands, by its lower-case name, in the order in which they are listed."""
 
-    def __init__(self, part: Callable[[Registration[Any]], T]) -> None:
-        self._part = part
 
-    def __getitem__(self, name: str) -> T:
-        return self._part(checked(_LOADS[name](), name))
+class _Loaded(Mapping[str, type[Mechanism]]):
+    """The mechanisms; asking for one loads its module, and no other."""
+
+    def __getitem__(self, name: str) -> type[Mechanism]:
+        kind: type[Mechanism] = loaded(_PATHS[name])
+        return kind
 
     def __iter__(self) -> Iterator[str]:
-        return iter(_LOADS)
+        return iter(_PATHS)
 
     def __len__(self) -> int:
-        return len(_LOADS)
+        return len(_PATHS)
 
 
-def _adaptive() -> Registration[Any]:
-    from lapwing.mechanisms.adaptive.mechanism import REGISTRATION  # noqa: PLC0415
-
-    return REGISTRATION
-
-
-def _independent() -> Registration[Any]:
-    from lapwing.mechanisms.independent.mechanism import REGISTRATION  # noqa: PLC0415
-
-    return REGISTRATION
-
-
-def _pmm() -> Registration[Any]:
-    from lapwing.mechanisms.trees.pmm.mechanism import REGISTRATION  # noqa: PLC0415
-
-    return REGISTRATION
-
-
-def _psmm() -> Registration[Any]:
-    from lapwing.mechanisms.trees.psmm.mechanism import REGISTRATION  # noqa: PLC0415
-
-    return REGISTRATION
-
-
-def _grid() -> Registration[Any]:
-    from lapwing.mechanisms.trees.grid.mechanism import REGISTRATION  # noqa: PLC0415
-
-    return REGISTRATION
-
-
-def _kd_tree() -> Registration[Any]:
-    from lapwing.mechanisms.trees.kd_tree.mechanism import REGISTRATION  # noqa: PLC0415
-
-    return REGISTRATION
-
-
-def _microaggregation() -> Registration[Any]:
-    from lapwing.mechanisms.vectors.microaggregation.mechanism import REGISTRATION  # noqa: PLC0415
-
-    return REGISTRATION
-
-
-def _linear_statistics() -> Registration[Any]:
-    from lapwing.mechanisms.vectors.linear_statistics.mechanism import REGISTRATION  # noqa: PLC0415
-
-    return REGISTRATION
-
-
-def _private_sampling() -> Registration[Any]:
-    from lapwing.mechanisms.private_sampling.mechanism import REGISTRATION  # noqa: PLC0415
-
-    return REGISTRATION
-
-
-_LOADS: Final[Mapping[str, Callable[[], Registration[Any]]]] = {
-    "adaptive": _adaptive,
-    "independent": _independent,
-    "pmm": _pmm,
-    "psmm": _psmm,
-    "grid": _grid,
-    "kdtree": _kd_tree,
-    "microaggregation": _microaggregation,
-    "linearstatistics": _linear_statistics,
-    "privatesampling": _private_sampling,
-}
-"""What loads a mechanism, by its lower-case name, in the order in which they are listed."""
-
-REGISTRATIONS: Final[Mapping[str, Registration[Any]]] = _Loaded(lambda each: each)
-"""Registrations by lower-case name."""
-
-MECHANISMS: Final[Mapping[str, type[Registered]]] = _Loaded(lambda each: each.kind)
+MECHANISMS: Final[Mapping[str, type[Mechanism]]] = _Loaded()
 """Mechanism classes by lower-case name."""
-
-_OF_OTHERS: Final[Registration[Any]] = Registration(
-    kind=cast("Any", object),
-    page="docs/pmm.md",
-    report="made the model.",
-    not_proved=Statement("not_proved_inside_cells"),
-    one_row_per_unit=False,
-    two_valued=False,
-    takes_priors=False,
-    warnings=no_warnings,
-)
-"""What is known of a mechanism that is not Lapwing's, nor derived from one."""
 
 WHY_DEFAULT = (
     "Adaptive is the default: it counts single values that many rows share and, of one or two columns of numbers, "
@@ -146,7 +71,7 @@ class Trusted:
     Parameters
     ----------
     mechanism : Mechanism
-        Settings of a class of your own; derived from one of Lapwing's or not.
+        Settings of a class of your own, derived from `Mechanism` or from one of Lapwing's.
 
     Notes
     -----
@@ -165,21 +90,9 @@ class Trusted:
     mechanism: Mechanism
 
 
-def registration_of(mechanism: object) -> Registration[Any]:
-    """Return what is known of a mechanism; a class derived from one of Lapwing's is known as that."""
-    bases = [(base, registration_named(str(vars(base).get("name")))) for base in type(mechanism).__mro__]
-    return next((known for base, known in bases if known.kind is base), _OF_OTHERS)
-
-
-def registration_named(name: str) -> Registration[Any]:
-    """Return what is known of the mechanism that a certificate names."""
-    return REGISTRATIONS.get(name.lower(), _OF_OTHERS)
-
-
-def own_points(mechanism: object) -> OwnPoints | None:
-    """Return the public rows among the settings of a mechanism."""
-    found = registration_of(mechanism).own_points
-    return None if found is None else found(mechanism)
+def kind_named(name: str) -> type[Mechanism]:
+    """Return the mechanism that a certificate names, or what is known of one that is not Lapwing's."""
+    return MECHANISMS.get(name.lower(), Mechanism)
 
 
 def make_mechanism(name: str, settings: Mapping[str, Any]) -> Mechanism:
@@ -227,34 +140,25 @@ def default_mechanism() -> Mechanism:
     return MECHANISMS["adaptive"]()
 
 
-def check_mechanism(mechanism: Mechanism, schema: Schema, budget: Budget, terms: Terms) -> None:
-    """Refuse a release that a mechanism would refuse by public numbers alone, before its budget is debited."""
+def check_mechanism(
+    mechanism: Mechanism, schema: Schema, budget: Budget, terms: Terms, rng: np.random.Generator
+) -> None:
+    """Refuse a release that a mechanism would refuse by public numbers alone, before its budget is debited.
+
+    rng: as it is handed to the run.
+    """
     check_noise(budget, terms)
-    check = getattr(mechanism, "check", None)
-    if check is not None:
-        check(schema, budget, terms)
+    for question in mechanism.questions(schema, budget, terms, rng):
+        if not isinstance(question, ChosenTable):
+            question.parts(terms.relation, terms.max_rows)  # refuses noise that could leave 64 bits
 
 
 def release_warnings(
     mechanism: Mechanism, schema: Schema, answers: Sequence[Answer], accuracy: Sequence[Statement]
 ) -> tuple[Notice, ...]:
     """Say what rows of the mechanism never keep, and what went wrong in this release."""
-    caveat = getattr(mechanism, "caveat", "") if len(schema.columns) > 1 else ""
-    return (*([Notice(caveat)] if caveat else []), *registration_of(mechanism).warnings(schema, answers, accuracy))
-
-
-def accuracy_statements(
-    mechanism: Mechanism,
-    schema: Schema,
-    terms: Terms,
-    answers: Sequence[Answer],
-    model: ReleasedModel,
-    *,
-    rng: np.random.Generator,
-) -> tuple[Statement, ...]:
-    """Return what is proved about the accuracy of a release, for mechanisms that prove something about each release."""
-    statements = getattr(mechanism, "statements", None)
-    return () if statements is None else tuple(statements(schema, terms, answers, model, rng))
+    caveat = [Notice(mechanism.caveat)] if mechanism.caveat and len(schema.columns) > 1 else []
+    return (*caveat, *mechanism.warnings(schema, answers, accuracy))
 
 
 def finished_statements(
@@ -267,18 +171,16 @@ def finished_statements(
     model: ReleasedModel,
     changed: float,
 ) -> tuple[Statement, ...]:
-    """Return what `accuracy_statements` says of a mechanism's model, made true of the model that was released."""
-    again = getattr(mechanism, "certified", None)
-    certified = () if again is None else again(schema, terms, answers, model)
+    """Return what `statements` says of a mechanism's model, made true of the model that was released."""
+    certified = mechanism.certified(schema, terms, answers, model)
     return (*certified, *after_finishing(stated[len(certified) :], changed))
 
 
 def assumptions(mechanism: Mechanism) -> tuple[Notice, ...]:
     """Return what the promise of a mechanism takes on the caller's word, for the certificate."""
-    own = getattr(mechanism, "assumptions", None)
-    assumed = () if own is None else own()
+    assumed = mechanism.assumptions()
     if is_known(mechanism):
-        return tuple(assumed)
+        return assumed
     return (Notice("code_trusted", {"mechanism": name_in_files(mechanism)}), *assumed)
 
 
@@ -288,9 +190,9 @@ def is_known(mechanism: object) -> bool:
     return MECHANISMS.get(str(vars(kind).get("name")).lower()) is kind
 
 
-def looks_at_misfits(mechanism: object) -> bool:
+def looks_at_misfits(mechanism: Mechanism) -> bool:
     """Return whether a mechanism counts misfits by itself; one of somebody else's is not trusted to."""
-    return is_known(mechanism) and registration_of(mechanism).looks_at_misfits
+    return is_known(mechanism) and mechanism.looks_at_misfits
 
 
 def name_in_files(mechanism: Mechanism) -> str:

@@ -7,7 +7,7 @@ from typing import Final
 from lapwing.kernel.plain import at_least
 from lapwing.kernel.questions.misfit_rows.question import MisfitRows
 from lapwing.kernel.questions.private_draw.question import PrivateDraw
-from lapwing.mechanisms.registry import registration_named, settings_of
+from lapwing.mechanisms.registry import kind_named, settings_of
 from lapwing.model.certificate.cost_lines import CHOSEN, CostLine, counted_lines
 from lapwing.model.certificate.promise import ROW
 from lapwing.model.certificate.statements import Statement
@@ -140,7 +140,7 @@ def _linked_facts(plan: LinkedPlan) -> Iterator[Fact]:
 
 def changed_settings(mechanism: str, settings: Mapping[str, object]) -> str:
     """Return the settings of a mechanism that are not as by default."""
-    usual = settings_of(registration_named(mechanism).kind())
+    usual = settings_of(kind_named(mechanism)())
     own = {name: value for name, value in settings.items() if (name, value) not in usual.items()}
     return ", ".join(f"{name}={shortened(value)}" for name, value in own.items())
 

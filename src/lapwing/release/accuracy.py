@@ -13,7 +13,7 @@ from lapwing.kernel.budget.budget import Number
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.questions.sparse_counts.question import NoisyCells
 from lapwing.maths.noise_tails import sum_tail
-from lapwing.mechanisms.registry import registration_named
+from lapwing.mechanisms.registry import kind_named
 from lapwing.model.accuracy import Accuracy, CountAccuracy, MarginalAccuracy, TableAccuracy
 from lapwing.model.bounds import Sums, cell_ranges, covering, fitting_cells, most_rows, own_groupings, rows_within
 from lapwing.model.certificate.certificate import Certificate
@@ -53,7 +53,7 @@ def release_accuracy(release: Parts, failure: Fraction) -> Accuracy:
             *_rows_statement(model, certificate, noisy, failure),
             *_all_at_once(listed, model.rows, failure),
             *(each for each in certificate.accuracy if each.code not in ROWS_WITHIN),
-            registration_named(certificate.mechanism).not_proved,
+            kind_named(certificate.mechanism).not_proved,
         ),
         marginals=tuple(marginals),
         measured=len(tables),
@@ -64,7 +64,7 @@ def release_accuracy(release: Parts, failure: Fraction) -> Accuracy:
 
 def largest_density(model: ReleasedModel, certificate: Certificate) -> float | None:
     """Return the largest density of the released law against the points that it was fitted on, or None without any."""
-    setting = registration_named(certificate.mechanism).density
+    setting = kind_named(certificate.mechanism).density
     points = None if setting is None else certificate.settings.get(setting)
     if not isinstance(points, int):
         return None

@@ -15,7 +15,7 @@ from lapwing.kernel.questions.misfit_rows.question import MisfitRows
 from lapwing.kernel.room.opening import open_room, public_terms
 from lapwing.kernel.room.transcript import NoTranscript
 from lapwing.maths.bootstrap_interval import LEAST_REPLICATES, PopulationEstimate, combined
-from lapwing.mechanisms.registry import check_mechanism, make_mechanism, own_points
+from lapwing.mechanisms.registry import make_mechanism
 from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.model import ReleasedModel
 from lapwing.model.rows import population_codes, sample_codes
@@ -267,7 +267,7 @@ def rebuilt(certificate: Certificate, schema: Schema, seed: int) -> Settings:
         if is_code:
             raise _kept_by_name(key, value)
     mechanism = make_mechanism(certificate.mechanism, certificate.settings)
-    own = own_points(mechanism)
+    own = mechanism.own_points()
     if own is not None:
         raise _kept_by_name(own.setting, own.rows)
     if certificate.settings.get("prior") is not None:
@@ -307,7 +307,6 @@ def _refitted(frame: "pl.DataFrame", settings: Settings, rng: np.random.Generato
     source = code_table(frame, schema)
     terms = public_terms(source, schema, settings.relation, settings.expected_rows)
     _, budget = first_question(settings, settings.request.budget, terms)
-    check_mechanism(mechanism, schema, budget, terms)
     room = open_room(source, schema, terms, budget, debit=_no_debit, secret_bits=SystemBits, sink=NoTranscript())
     return finished_model(mechanism.run(room, schema, budget, rng), schema, int(rng.integers(2**63))).model
 

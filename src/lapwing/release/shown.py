@@ -16,7 +16,7 @@ from lapwing.kernel.questions.second_moment.question import SecondMoment
 from lapwing.kernel.questions.shared.coordinates import Coordinates
 from lapwing.kernel.questions.sparse_counts.question import NoisyCells
 from lapwing.kernel.questions.table_distances.question import TableDistances
-from lapwing.mechanisms.registry import REGISTRATIONS, registration_named
+from lapwing.mechanisms.registry import MECHANISMS, kind_named
 from lapwing.model.evidence import MeasuredTable, views
 from lapwing.release.queries import Parts, free_name
 from lapwing.schema.schemas import Schema
@@ -194,9 +194,9 @@ def certified_table(release: Parts, confidence: float) -> pl.DataFrame:
     means. Null where a row function is not at hand, as in a release that was read from a file.
     """
     certificate = release.certificate
-    means = registration_named(certificate.mechanism).certified_means
+    means = kind_named(certificate.mechanism).certified_means
     if means is None:
-        known = " and ".join(each.name for each in REGISTRATIONS.values() if each.certified_means is not None)
+        known = " and ".join(each.name for each in MECHANISMS.values() if each.certified_means is not None)
         raise ParameterError(
             f"certified errors are known for releases of {known}, this one is of "
             f"{certificate.mechanism}; see the intervals of release.query",

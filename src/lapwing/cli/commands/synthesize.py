@@ -24,7 +24,7 @@ from lapwing.schema.scalars import aligned, nearest
 
 if TYPE_CHECKING:
     from lapwing.kernel.terms import Relation
-    from lapwing.mechanisms.shared.registration import Mechanism
+    from lapwing.mechanisms.shared.base import Mechanism
     from lapwing.model.certificate.certificate import Certificate
     from lapwing.release.release import Release
     from lapwing.rows.entry import Source

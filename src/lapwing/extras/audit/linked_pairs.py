@@ -12,7 +12,7 @@ from lapwing.api.running import run_release
 from lapwing.extras.audit.replay import Examined, examine_release, together
 from lapwing.extras.audit.worst_case import USUAL, Mode
 from lapwing.mechanisms.independent.mechanism import Independent
-from lapwing.mechanisms.shared.registration import Mechanism
+from lapwing.mechanisms.shared.base import Mechanism
 from lapwing.release.runs.linked import LinkedSettings, read_linked_settings
 from lapwing.rows.linked import code_linked
 from lapwing.schema.linked.database import LinkedTables

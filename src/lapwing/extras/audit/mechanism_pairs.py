@@ -22,8 +22,8 @@ from lapwing.kernel.budget.budget import Budget, read_request
 from lapwing.kernel.terms import Relation
 from lapwing.mechanisms.adaptive.mechanism import Adaptive
 from lapwing.mechanisms.independent.mechanism import Independent
-from lapwing.mechanisms.registry import REGISTRATIONS, looks_at_misfits
-from lapwing.mechanisms.shared.registration import Mechanism, Registration
+from lapwing.mechanisms.registry import MECHANISMS, looks_at_misfits
+from lapwing.mechanisms.shared.base import Mechanism
 from lapwing.mechanisms.trees.pmm.mechanism import PMM
 from lapwing.release.runs.generators import generator
 from lapwing.release.runs.learned.settings import LearnSettings, read_learn_settings
@@ -72,7 +72,7 @@ def targets() -> Mapping[str, Target]:
     >>> ", ".join(target.name for target in targets().values())  # doctest: +ELLIPSIS
     'Adaptive, Independent, PMM, ..., learn, evaluate, link, mend, large'
     """
-    found = [_of_mechanism(each) for each in REGISTRATIONS.values()]
+    found = [_of_mechanism(each) for each in MECHANISMS.values()]
     found += [
         Target(name="learn", relations=RELATIONS, rows_per_unit=(ONE_ROW, SEVERAL_ROWS), examine=_examine_learning),
         Target(
@@ -107,23 +107,23 @@ def settings_for(
     )
 
 
-def _of_mechanism(known: Registration[Any]) -> Target:
+def _of_mechanism(kind: type[Mechanism]) -> Target:
     """Return a mechanism at its small settings, or those that it says, with the tables that it takes."""
-    small = known.kind.small()
+    small = kind.small()
 
     def examine(
         rng: np.random.Generator, relation: Relation, max_rows: int, number: int, mode: Mode
     ) -> tuple[Budget, Examined]:
-        pair = two_valued_pair(rng) if known.two_valued else _pair(rng, relation, max_rows)
+        pair = two_valued_pair(rng) if kind.two_valued else _pair(rng, relation, max_rows)
         times = int(rng.choice(TIMES))
-        settings_in_turn = (small,) if known.audited is None else known.audited(pair.schema)
+        settings_in_turn = kind.audited(pair.schema)
         chosen = settings_in_turn[number // 2 % len(settings_in_turn)]
         settings = settings_for(chosen, pair.schema, relation, pure=number % 2 == 0, times=times)
         if not looks_at_misfits(chosen):  # the share that a release without an expected number of rows has
             settings = replace(settings, misfit_share=misfit_share(settings.request.budget, max_rows, None))
         return settings.request.budget, examine_pair(pair.data, pair.neighbour, settings, mode=mode)
 
-    rows = (ONE_ROW,) if known.one_row_per_unit else (ONE_ROW, SEVERAL_ROWS)
+    rows = (ONE_ROW,) if kind.one_row_per_unit else (ONE_ROW, SEVERAL_ROWS)
     return Target(name=small.name, relations=small.relations, rows_per_unit=rows, examine=examine)
 
 

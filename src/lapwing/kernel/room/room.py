@@ -1,14 +1,11 @@
 """The audited room: charge, count, perturb, record, return. Nothing else leaves it."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
 from fractions import Fraction
-from itertools import chain, groupby
+from itertools import groupby
 from threading import Lock
-from types import MappingProxyType, NoneType
-from typing import Any, Final, NoReturn, cast
-
-import numpy as np
+from types import MappingProxyType
+from typing import Any, Final, NoReturn
 
 from lapwing.errors import BudgetError, DataError, ParameterError
 from lapwing.kernel.budget.budget import Budget
@@ -17,28 +14,22 @@ from lapwing.kernel.questions.answering import PrivateRows
 from lapwing.kernel.questions.category_selection.answer import answer_category_selection
 from lapwing.kernel.questions.cell_sums.answer import answer_cell_sums
 from lapwing.kernel.questions.linear_statistics.answer import answer_linear_statistics
-from lapwing.kernel.questions.linear_statistics.question import RowStatistic, Statistic
 from lapwing.kernel.questions.marginal_counts.answer import answer_marginal_counts
 from lapwing.kernel.questions.misfit_rows.answer import answer_misfit_rows
 from lapwing.kernel.questions.private_draw.answer import answer_private_draw
 from lapwing.kernel.questions.questions import Answer, Question
-from lapwing.kernel.questions.registered import KINDS, REGISTERED
 from lapwing.kernel.questions.second_moment.answer import answer_second_moment
 from lapwing.kernel.questions.select_worst.answer import answer_select_worst
-from lapwing.kernel.questions.shared.cells import CellSplits, CellTree
-from lapwing.kernel.questions.shared.coordinates import Coordinates
-from lapwing.kernel.questions.shared.projections import Projection
 from lapwing.kernel.questions.sparse_counts.answer import answer_sparse_counts
 from lapwing.kernel.questions.split_decisions.answer import answer_split_decisions
 from lapwing.kernel.questions.table_distances.answer import answer_table_distances
 from lapwing.kernel.questions.tree_counts.answer import answer_tree_counts
+from lapwing.kernel.room.checks import check_questions
 from lapwing.kernel.room.curator import check_same
 from lapwing.kernel.room.drawing import Drawing
 from lapwing.kernel.room.transcript import AnswerSink
 from lapwing.kernel.terms import Terms
 from lapwing.rows.counting import CodedSource
-from lapwing.schema.groupings.grouping import Grouping
-from lapwing.schema.groupings.hierarchies import Hierarchy
 from lapwing.schema.schemas import Schema
 
 ANSWERS: Final[Mapping[str, Callable[..., Sequence[Answer]]]] = MappingProxyType(
@@ -58,12 +49,6 @@ ANSWERS: Final[Mapping[str, Callable[..., Sequence[Answer]]]] = MappingProxyType
     }
 )
 """By kind, the code that answers: beside the registration because mechanisms see that one, and must not see this."""
-
-_PLAIN: Final = frozenset({int, bool, str, NoneType, Fraction, np.ndarray})
-_WHOLE: Final = frozenset(
-    {Budget, Grouping, Hierarchy, CellTree, CellSplits, Coordinates, Projection, Statistic, RowStatistic}
-)
-_KNOWN: Final = _PLAIN | _WHOLE | {tuple}
 
 
 class Room:
@@ -112,9 +97,7 @@ class Room:
     def ask(self, *questions: Any) -> Any:  # noqa: ANN401 - `Curator.ask` says what is answered by what
         """Answer a batch of questions, in order."""
         with self._lock:  # two threads must not both see the same budget left
-            known: dict[int, object] = {}
-            for question in questions:
-                self._check(question, known)
+            check_questions(questions, self._terms, self._rows.schema)
             self._charge(questions)
             answers = list(self._replayed(questions))
             for kind, batch in groupby(questions[len(answers) :], type):
@@ -131,29 +114,6 @@ class Room:
             answers = ANSWERS[kind.kind](asked, self._rows, self._terms, bits)
             bits.record(answers)
         return answers
-
-    def _check(self, question: Question, known: dict[int, object]) -> None:
-        """Refuse a question that is outside the closed set or does not fit the schema."""
-        if type(question) not in REGISTERED:
-            raise ParameterError(
-                f"{type(question).__name__} is no question of the closed set; ask one of {', '.join(KINDS)}",
-                code="LW641",
-            )
-        if not is_plain(question, known):
-            raise ParameterError(
-                f"a {question.kind} must hold plain values only, no subclasses; build it from the schema",
-                code="LW641",
-            )
-        question.check(self._terms, self._rows.schema)
-        # Texts that are not listed have no grouping; every other question has one for each column.
-        for column, grouping in zip(question.columns, question.groupings, strict=bool(question.groupings)):
-            domain = self._rows.schema.field(column).domain
-            if (grouping.values, grouping.reserved) != (domain.values, domain.reserved):
-                raise ParameterError(
-                    f'the grouping of "{column}" is for {grouping.values} values and {grouping.reserved} reserved, '
-                    f"its domain has {domain.values} and {domain.reserved}; build it from the field's domain",
-                    code="LW641",
-                )
 
     def _charge(self, questions: Sequence[Question]) -> None:
         """Add the costs up, or refuse the whole batch."""
@@ -191,34 +151,3 @@ class Room:
         raise ParameterError(
             "a Room can be neither pickled nor copied; ask its questions where the rows are", code="LW706"
         )
-
-
-# -- Questions hold plain values only: a subclass could bring code of its own into the room.
-
-
-def is_plain(question: object, known: dict[int, object] | None = None) -> bool:
-    """Tell whether every part of a question is of a known type itself, and not of a subclass.
-
-    known: parts that were looked at, by identity, and what this call adds: questions asked together share long ones.
-
-    >>> is_plain(Budget.pure(1))
-    True
-    """
-    known = {} if known is None else known
-    parts = {id(part): part for part in _parts(question)}
-    level = [part for number, part in parts.items() if number not in known]
-    known.update(parts)
-    while level:
-        kinds = set(map(type, level))
-        if not kinds <= _KNOWN:
-            return False
-        if kinds != {tuple}:
-            level = [each if type(each) is tuple else _parts(each) for each in level if type(each) not in _PLAIN]
-        level = list(chain.from_iterable(cast("list[list[object]]", level)))
-    return True
-
-
-def _parts(value: Any) -> list[object]:  # noqa: ANN401 - whatever a question holds
-    # A row function is code of the caller's on purpose: it is called in the guard, with one record at a time.
-    left_out = "function" if type(value) is RowStatistic else ""
-    return [getattr(value, each.name) for each in fields(value) if each.name != left_out]

@@ -20,9 +20,11 @@ from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.adaptive.cells import least_found
 from lapwing.mechanisms.adaptive.columns import PRESENT
 from lapwing.mechanisms.adaptive.search import SOUGHT_DEVIATIONS, Search, begun
+from lapwing.mechanisms.shared.one_way import told_rows
 from lapwing.mechanisms.shared.trees.accuracy import counted_tree, noise_tree, planned_statements, released_statements
 from lapwing.mechanisms.shared.trees.model import cells_as_model, fitted_leaves, has_exact_root, known_root
 from lapwing.mechanisms.shared.trees.plans import default_plan, tree_shapes
+from lapwing.model.certificate.cost_lines import PlannedQuestion
 from lapwing.model.certificate.statements import Statement
 from lapwing.model.laws import Laws
 from lapwing.model.model import Indexed, ReleasedModel
@@ -103,16 +105,22 @@ def line_questions(schema: Schema, budget: Budget, terms: Terms, rows: float) ->
     return look, default_plan(shapes, terms, both, None, rows).question(schema, both), None
 
 
-def planned_line(
-    schema: Schema, budget: Budget, terms: Terms, rows: float, rng: np.random.Generator
-) -> tuple[tuple[MarginalCounts | TreeCounts, ...], tuple[Statement, ...]]:
-    """Return what `line_model` asks, a search as one question, and the distance to expect."""
+def planned_line(schema: Schema, budget: Budget, terms: Terms, rows: float) -> tuple[MarginalCounts | TreeCounts, ...]:
+    """Return what `line_model` asks, a search as one question."""
     look, tree, left = line_questions(schema, budget, terms, rows)
+    search = () if left is None else (MarginalCounts(columns=look.columns, groupings=look.groupings, cost=left),)
+    return (look, tree, *search)
+
+
+def expected_line(
+    schema: Schema, questions: Sequence[PlannedQuestion], terms: Terms, rng: np.random.Generator
+) -> tuple[Statement, ...]:
+    """Return the distance to expect of what `planned_line` asks."""
+    (tree,) = (each for each in questions if isinstance(each, TreeCounts))
     laws = tree.noises(terms.relation, terms.max_rows)
     is_root_exact = terms.rows is not None and tree.costs[0] is None and has_exact_root(tree)
-    expected = planned_statements(tree, noise_tree(tree, laws, schema, is_root_exact=is_root_exact), rows, rng)
-    search = () if left is None else (MarginalCounts(columns=look.columns, groupings=look.groupings, cost=left),)
-    return (look, tree, *search), expected
+    of_noise = noise_tree(tree, laws, schema, is_root_exact=is_root_exact)
+    return planned_statements(tree, of_noise, float(told_rows(terms)), rng)
 
 
 def line_statements(

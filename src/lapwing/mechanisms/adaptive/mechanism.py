@@ -6,34 +6,36 @@ measure them, and fit again. Of one or two columns of numbers or dates: cells of
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import ClassVar, Final
+from dataclasses import dataclass
+from typing import ClassVar, Self
 
 import numpy as np
 
 from lapwing.errors import ParameterError, SchemaError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.questions import Answer
+from lapwing.kernel.questions.second_moment.question import SecondMoment
+from lapwing.kernel.questions.sparse_counts.question import SparseCounts
 from lapwing.kernel.questions.tree_counts.question import NoisyTree
 from lapwing.kernel.room.curator import Curator
-from lapwing.kernel.terms import Relation, Terms
+from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.adaptive.ask_columns import ask_columns, one_way_tables, relation_warnings, warnings_of
 from lapwing.mechanisms.adaptive.columns import resolved_column
 from lapwing.mechanisms.adaptive.costs import Costs, Shares, divided, particles_of
 from lapwing.mechanisms.adaptive.declared import class_groupings, hard_zeros, public_factors
 from lapwing.mechanisms.adaptive.distance import distance_statements
 from lapwing.mechanisms.adaptive.fit import finished, fit_as_model, started
-from lapwing.mechanisms.adaptive.line import line_model, line_statements, planned_line
+from lapwing.mechanisms.adaptive.line import expected_line, line_model, line_statements, planned_line
 from lapwing.mechanisms.adaptive.look import looked
 from lapwing.mechanisms.adaptive.ordered_cells import MOST_MAPPED, is_mapped, mapped_model, mapped_questions
-from lapwing.mechanisms.adaptive.planned import PRIOR_ALONE, UNRELATED, planned_release, planned_work
+from lapwing.mechanisms.adaptive.planned import expected_noise, planned_questions, planned_work
 from lapwing.mechanisms.adaptive.prior import NO_GUIDE, paid_apart, planned_weighing, towards, weighed
 from lapwing.mechanisms.adaptive.rounds import Asking, Wanted, rounds
-from lapwing.mechanisms.shared.one_way import known_rows, paid_for_rows
-from lapwing.mechanisms.shared.priors import priors_assumed, priors_of, small_and_with_prior
-from lapwing.mechanisms.shared.registration import Asked, Registration, Work, nothing_certified
+from lapwing.mechanisms.shared.base import Mechanism, Questions, Work
+from lapwing.mechanisms.shared.one_way import known_rows, paid_for_rows, told_rows
 from lapwing.mechanisms.shared.settings import check_number, check_whole
-from lapwing.model.certificate.cost_lines import Planned
+from lapwing.model.certificate.cost_lines import ChosenTable
+from lapwing.model.certificate.notices import Notice
 from lapwing.model.certificate.statements import Statement
 from lapwing.model.model import ReleasedModel
 from lapwing.schema.scalars import nearest, told
@@ -46,7 +48,7 @@ _COARSEST = 16  # so that pairs of columns with up to 47 special values are smal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Adaptive:
+class Adaptive(Mechanism):
     """Measure the tables that a growing model fits worst.
 
     Parameters
@@ -126,8 +128,14 @@ class Adaptive:
     summary: ClassVar[str] = (
         "single values, cells where rows are, and tables of two to four columns that matter most (default)"
     )
-    relations: ClassVar[tuple[Relation, ...]] = ("add-remove", "replace-one")
-    caveat: ClassVar[str] = ""
+    report: ClassVar[str] = (
+        "counted, with noise, the values of each column and those combinations of two or three columns that matter "
+        "most, and fitted a model to the counts. How columns depend on each other that it did not count together is "
+        "the model's guess."
+    )
+    not_proved: ClassVar[Statement] = Statement("not_proved_unmeasured")
+    takes_priors: ClassVar[bool] = True
+    looks_at_misfits: ClassVar[bool] = True
 
     one_way_share: float | None = None
     selection_share: float | None = None
@@ -157,18 +165,14 @@ class Adaptive:
         check_whole(self, "particles", 16, 400_000, _LEAVE, optional=True)
         check_whole(self, "rounds", 1, 1000, _LEAVE, optional=True)
 
-    certified = nothing_certified
-    assumptions = priors_assumed
-    priors = property(priors_of)
-
     @classmethod
-    def small(cls) -> "Adaptive":
+    def small(cls) -> Self:
         """Return settings under which a run takes milliseconds, for privacy tests."""
         return cls(particles=64, rounds=2, resolutions=(3, 2))
 
     def run(self, curator: Curator, schema: Schema, budget: Budget, rng: np.random.Generator) -> ReleasedModel:
         """Return particles of equal weight, spending ``budget``."""
-        wanted = self.check(schema, budget, curator.terms)
+        wanted = self.priorities(schema)
         priors = self.priors
         known, left = known_rows(curator, budget)
         weighing, left = paid_apart(left, len(priors))
@@ -223,9 +227,57 @@ class Adaptive:
             known if len(schema.columns) > MOST_MAPPED else (*distance_statements(schema, answers, model, rng), *known)
         )
 
-    def check(self, schema: Schema, budget: Budget, terms: Terms) -> Wanted:
+    def questions(self, schema: Schema, budget: Budget, terms: Terms, rng: np.random.Generator) -> Questions:
+        """Return about what `run` would ask: answers choose its tables, and the cells of few columns."""
+        del rng
+        self.priorities(schema)
+        rows = float(told_rows(terms))
+        if self._is_mapped(schema):
+            left = paid_for_rows(terms, budget)[1]
+            if len(schema.columns) == 1:
+                return planned_line(schema, left, terms, rows)
+            return mapped_questions(schema, left, self.one_way_share)
+        priors = self.priors
+        weighing, rest = paid_apart(budget, len(priors))
+        asked = planned_questions(schema, self.costs_of(schema, rest, rows, terms), terms)
+        is_weighed = len(schema.columns) > 1
+        return (*asked, *[planned_weighing(schema, weighing)] * len(priors)) if is_weighed else asked
+
+    def expected(
+        self, schema: Schema, budget: Budget, terms: Terms, questions: Questions, rng: np.random.Generator
+    ) -> tuple[Statement, ...]:
+        """Return the noise of the tables, and of one column how far the model is from it."""
+        if not self._is_mapped(schema):
+            _, rest = paid_apart(budget, len(self.priors))
+            return expected_noise(self.costs_of(schema, rest, float(told_rows(terms)), terms), terms)
+        if len(schema.columns) == 1:
+            return expected_line(schema, questions, terms, rng)
+        (*_, last) = (each for each in questions if isinstance(each, SparseCounts))
+        value = last.noise(terms.relation, terms.max_rows).mean_absolute
+        return (Statement("expected_map_noise", value),)
+
+    def notes(self, schema: Schema, questions: Questions) -> tuple[Notice, ...]:
+        """Say where no table of two columns would be measured."""
+        is_related = any(isinstance(each, ChosenTable | SecondMoment) for each in questions)
+        if is_related or len(schema.columns) == 1 or self._is_mapped(schema):
+            return ()
+        return (Notice("unrelated_but_prior" if self.priors else "unrelated"),)
+
+    def work(self, schema: Schema, budget: Budget, terms: Terms, questions: Questions, rows: int) -> Work:
+        """Return what choosing tables, counting them and moving the particles takes."""
+        costs = self.costs_of(schema, budget, float(rows), terms)
+        return planned_work(schema, costs, questions, rows, self.particles or particles_of(len(schema.columns)))
+
+    def warnings(self, schema: Schema, answers: Sequence[Answer], accuracy: Sequence[Statement]) -> tuple[Notice, ...]:
+        """Say where the release shows no relation between columns."""
+        return relation_warnings(schema, answers, accuracy)
+
+    def next_step(self, schema: Schema, one_way: int, rounds: int) -> str:
+        """Say which tables come next."""
+        return "one-way tables" if one_way < one_way_tables(schema) else f"round {rounds + 1}"
+
+    def priorities(self, schema: Schema) -> Wanted:
         """Refuse names that the schema lacks; return the columns and tables that matter more, by position."""
-        del budget, terms
         places = {column.name: place for place, column in enumerate(schema.columns)}
         entries = (
             *self.workload,
@@ -243,34 +295,6 @@ class Adaptive:
         columns = frozenset(places[entry] for entry in entries if isinstance(entry, str))
         tables = tuple(frozenset(places[name] for name in entry) for entry in entries if not isinstance(entry, str))
         return columns, tables
-
-    def plan(self, schema: Schema, budget: Budget, terms: Terms, rng: np.random.Generator) -> Planned:
-        """Return about what `run` would ask, and the noise of its tables."""
-        self.check(schema, budget, terms)
-        rows = float(terms.rows if terms.rows is not None else terms.expected_rows or 1)
-        priors = self.priors
-        if self._is_mapped(schema):
-            return self._planned_map(schema, budget, terms, rows, rng)
-        weighing, rest = paid_apart(budget, len(priors))
-        found = planned_release(schema, self.costs_of(schema, rest, rows, terms), terms)
-        if not priors or len(schema.columns) == 1:
-            return found
-        notes = tuple(PRIOR_ALONE if each == UNRELATED else each for each in found.notes)
-        return replace(
-            found, questions=(*found.questions, *[planned_weighing(schema, weighing)] * len(priors)), notes=notes
-        )
-
-    def _planned_map(
-        self, schema: Schema, budget: Budget, terms: Terms, rows: float, rng: np.random.Generator
-    ) -> Planned:
-        """Return what is asked where cells of all columns together are counted."""
-        left = paid_for_rows(terms, budget)[1]
-        if len(schema.columns) == 1:
-            asked, expected = planned_line(schema, left, terms, rows, rng)
-            return Planned(questions=asked, accuracy=expected)
-        questions = mapped_questions(schema, left, self.one_way_share)
-        value = questions[-1].noise(terms.relation, terms.max_rows).mean_absolute
-        return Planned(questions=tuple(questions), accuracy=(Statement("expected_map_noise", value),))
 
     def _is_mapped(self, schema: Schema) -> bool:
         """Return whether cells of all columns together are counted: no setting asks for tables or particles."""
@@ -310,33 +334,3 @@ def _entry(entry: object) -> str | tuple[str, ...]:
     raise ParameterError(
         f"workload must list columns, or tables as lists of columns, got {told(entry)}; name columns", code="LW304"
     )
-
-
-def _work(mechanism: Adaptive, asked: Asked) -> Work:
-    """Return what choosing tables, counting them and moving the particles takes."""
-    costs = mechanism.costs_of(asked.schema, asked.budget, float(asked.rows), asked.terms)
-    particles = mechanism.particles or particles_of(len(asked.schema.columns))
-    return planned_work(asked, costs, particles)
-
-
-def _next_step(schema: Schema, one_way: int, rounds: int) -> str:
-    """Say which tables come next."""
-    return "one-way tables" if one_way < one_way_tables(schema) else f"round {rounds + 1}"
-
-
-REGISTRATION: Final = Registration(
-    kind=Adaptive,
-    page="docs/adaptive.md",
-    report="counted, with noise, the values of each column and those combinations of two or three columns that matter "
-    "most, and fitted a model to the counts. How columns depend on each other that it did not count together is the "
-    "model's guess.",
-    not_proved=Statement("not_proved_unmeasured"),
-    one_row_per_unit=False,
-    two_valued=False,
-    takes_priors=True,
-    warnings=relation_warnings,
-    next_step=_next_step,
-    work=_work,
-    audited=small_and_with_prior(Adaptive.small()),
-    looks_at_misfits=True,
-)

@@ -63,10 +63,10 @@ def mapped_model(curator: Curator, schema: Schema, budget: Budget, share: float 
     return _model(schema, sides, nodes, masses, rows)
 
 
-def mapped_questions(schema: Schema, budget: Budget, share: float | None) -> list[MarginalCounts | SparseCounts]:
+def mapped_questions(schema: Schema, budget: Budget, share: float | None) -> tuple[MarginalCounts | SparseCounts, ...]:
     """Return the questions of `mapped_model` for a plan: a tree stands as it is before any cut."""
     of_columns, of_tree = _divided(schema, budget, share)
-    return [*stage_questions(schema, of_columns), *_leaf_questions(_uncut(schema), of_tree)]
+    return (*stage_questions(schema, of_columns), *_leaf_questions(_uncut(schema), of_tree))
 
 
 def _divided(schema: Schema, budget: Budget, share: float | None) -> tuple[tuple[Budget, ...], Budget]:

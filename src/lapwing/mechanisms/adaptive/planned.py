@@ -40,16 +40,12 @@ from lapwing.mechanisms.adaptive.costs import (
 from lapwing.mechanisms.adaptive.fit import SNAPSHOTS
 from lapwing.mechanisms.adaptive.look import MOST_LOOKED, planned_look
 from lapwing.mechanisms.adaptive.rounds import HAND_CELLS
+from lapwing.mechanisms.shared.base import Work
 from lapwing.mechanisms.shared.one_way import told_rows
-from lapwing.mechanisms.shared.registration import Asked, Work
-from lapwing.model.certificate.cost_lines import ChosenTable, Planned
-from lapwing.model.certificate.notices import Notice
+from lapwing.model.certificate.cost_lines import ChosenTable, PlannedQuestion
 from lapwing.model.certificate.statements import Statement
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import Schema
-
-UNRELATED: Final = Notice("unrelated")
-PRIOR_ALONE: Final = Notice("unrelated_but_prior")
 
 # Measured as `lapwing.release.runs.plan.effort` says.
 _SWEEP_SECONDS: Final = 5e-8
@@ -61,8 +57,8 @@ _CANDIDATE_BYTES: Final = 150
 _CELL_BYTES: Final = 8
 
 
-def planned_release(schema: Schema, costs: Costs, terms: Terms) -> Planned:
-    """Return the questions of a release, and the noise of its tables."""
+def planned_questions(schema: Schema, costs: Costs, terms: Terms) -> tuple[PlannedQuestion, ...]:
+    """Return the questions of a release."""
     columns = len(schema.columns)
     rows = float(told_rows(terms))
     questions: list[MarginalCounts | SelectWorst | ChosenTable | SecondMoment | CellSums] = [
@@ -96,26 +92,24 @@ def planned_release(schema: Schema, costs: Costs, terms: Terms) -> Planned:
             epsilon = selection_epsilon(table * costs.selection)
             select = replace(select, epsilon=epsilon, candidate_count=math.comb(columns, 4))
             questions += [select] * FOURS + [ChosenTable(table - select.cost, MOST_FOUR_CELLS)] * FOURS
-    is_related = any(isinstance(each, ChosenTable | SecondMoment) for each in questions)
-    notes = () if is_related or columns == 1 else (UNRELATED,)
-    return Planned(questions=tuple(questions), accuracy=_expected_noise(costs, terms), notes=notes)
+    return tuple(questions)
 
 
-def planned_work(asked: Asked, costs: Costs, particles: int) -> Work:
+def planned_work(schema: Schema, costs: Costs, questions: Sequence[PlannedQuestion], rows: int, particles: int) -> Work:
     """Return what choosing tables, counting them and moving the particles takes; particles: between rounds."""
-    columns, questions = len(asked.schema.columns), asked.questions
+    columns = len(schema.columns)
     looks = [question for question in questions if isinstance(question, SecondMoment)]
     halves = sum(min(MOST_LOOKED, math.comb(len(question.columns), 2)) for question in looks)
     tables = halves + sum(isinstance(question, ChosenTable) for question in questions)
     choices = sum(isinstance(question, SelectWorst) for question in questions)
-    pairs, triples = _candidate_cells(asked.schema, costs.levels)
+    pairs, triples = _candidate_cells(schema, costs.levels)
     fours = math.comb(columns, 4) * 2**4 * bool(costs.fours.amount)
-    cells, last = pairs + triples + fours, costs.particles(asked.rows, particles)
+    cells, last = pairs + triples + fours, costs.particles(rows, particles)
     looked = cells if columns <= MOST_TRIPLE_COLUMNS else min(cells, HAND_CELLS)
     sweeps = particles * costs.rounds * _SWEEPS / 2 + last * _LAST_SWEEPS
     return Work(
         seconds=_SWEEP_SECONDS * sweeps * tables
-        + _PAIR_SECONDS * asked.rows * math.comb(columns, 2) * bool(tables)
+        + _PAIR_SECONDS * rows * math.comb(columns, 2) * bool(tables)
         + _CHOICE_SECONDS * looked * choices,
         model_bytes=_ATOM_BYTES * SNAPSHOTS * last * columns + _CANDIDATE_BYTES * cells,
         table_bytes=_CELL_BYTES * cells,
@@ -160,7 +154,7 @@ def _pair_cost(schema: Schema, costs: Costs, rows: float, terms: Terms) -> Budge
     return cost if is_small and are_clear(noise, rows, table_law(cost, terms).sd) else None
 
 
-def _expected_noise(costs: Costs, terms: Terms) -> tuple[Statement, ...]:
+def expected_noise(costs: Costs, terms: Terms) -> tuple[Statement, ...]:
     """Say how large the noise on a table is beside the rows."""
     rows = told_rows(terms)
     steps = [("chosen", costs.table * (1 - costs.selection))] if costs.table.amount else []

@@ -7,33 +7,25 @@ baseline of every comparison: it keeps every column's own law and no relation be
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import ClassVar, Self
 
 import numpy as np
 
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
-from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.room.curator import Curator
-from lapwing.kernel.terms import Relation, Terms
-from lapwing.mechanisms.shared.one_way import one_way_grouping, one_way_questions, product_model
-from lapwing.mechanisms.shared.registration import (
-    Registration,
-    no_warnings,
-    nothing_assumed,
-    nothing_certified,
-)
+from lapwing.kernel.terms import Terms
+from lapwing.mechanisms.shared.base import Mechanism, Questions
+from lapwing.mechanisms.shared.one_way import one_way_grouping, product_model
 from lapwing.mechanisms.shared.settings import check_whole
-from lapwing.model.certificate.cost_lines import Planned
 from lapwing.model.certificate.statements import Statement
 from lapwing.model.model import ReleasedModel
-from lapwing.schema.groupings.grouping import Grouping
 from lapwing.schema.schemas import Schema
 from lapwing.schema.short import short
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Independent:
+class Independent(Mechanism):
     """Release every column on its own.
 
     Parameters
@@ -60,61 +52,34 @@ class Independent:
     __repr__ = short
     name: ClassVar[str] = "Independent"
     summary: ClassVar[str] = "every column on its own: noisy one-way tables, no relation between columns (baseline)"
-    relations: ClassVar[tuple[Relation, ...]] = ("add-remove", "replace-one")
     caveat: ClassVar[str] = "columns_apart"
+    report: ClassVar[str] = (
+        "counted, with noise, the values of each column by itself. How columns depend on each other was not looked "
+        "at, and the rows show nothing of it."
+    )
+    not_proved: ClassVar[Statement] = Statement("not_proved_of_tables")
 
     groups: int = 128
 
     def __post_init__(self) -> None:
         check_whole(self, "groups", 2, 65_536, "; 128 suits most tables")
 
-    certified = nothing_certified
-    assumptions = nothing_assumed
-
     @classmethod
-    def small(cls) -> "Independent":
+    def small(cls) -> Self:
         """Return settings under which a run takes milliseconds, for privacy tests."""
         return cls(groups=4)
 
     def run(self, curator: Curator, schema: Schema, budget: Budget, rng: np.random.Generator) -> ReleasedModel:  # noqa: ARG002
         """Return one product atom, spending exactly ``budget``."""
-        return product_model(curator, schema, self._groupings(schema), budget)
+        groupings = {column.name: one_way_grouping(column, self.groups) for column in schema.columns}
+        return product_model(curator, schema, groupings, budget)
 
-    def check(self, schema: Schema, budget: Budget, terms: Terms) -> tuple[MarginalCounts, ...]:
-        """Refuse noise that could leave 64 bits; return the questions otherwise."""
-        questions = one_way_questions(schema, self._groupings(schema), budget)
-        for question in questions:
-            question.noise(terms.relation, terms.max_rows)
-        return questions
-
-    def statements(
-        self, schema: Schema, terms: Terms, answers: Sequence[Answer], model: ReleasedModel, rng: np.random.Generator
+    def expected(
+        self, schema: Schema, budget: Budget, terms: Terms, questions: Questions, rng: np.random.Generator
     ) -> tuple[Statement, ...]:
-        """Return nothing: the certificate states the noise of every table, and no more is proved."""
-        del schema, terms, answers, model, rng
-        return ()
-
-    def plan(self, schema: Schema, budget: Budget, terms: Terms, rng: np.random.Generator) -> Planned:  # noqa: ARG002
-        """Return what `run` would ask, and how far each column would be from its own law."""
-        questions = self.check(schema, budget, terms)
-        return Planned(questions=questions, accuracy=expected_variations(questions, terms))
-
-    def _groupings(self, schema: Schema) -> dict[str, Grouping]:
-        """Return the grouping of each column's one-way table."""
-        return {column.name: one_way_grouping(column, self.groups) for column in schema.columns}
-
-
-REGISTRATION: Final = Registration(
-    kind=Independent,
-    page="docs/independent.md",
-    report="counted, with noise, the values of each column by itself. How columns depend on each other was not looked "
-    "at, and the rows show nothing of it.",
-    not_proved=Statement("not_proved_of_tables"),
-    one_row_per_unit=False,
-    two_valued=False,
-    takes_priors=False,
-    warnings=no_warnings,
-)
+        """Return how far each column would be from its own law."""
+        del schema, budget, rng
+        return expected_variations([each for each in questions if isinstance(each, MarginalCounts)], terms)
 
 
 # -- How far the laws of one-way tables are from the columns' own, in expectation, by theorem.

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import chain
-from typing import ClassVar, Final, Literal
+from typing import ClassVar, Final, Literal, Self
 
 import numpy as np
 
@@ -29,9 +29,8 @@ from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.room.curator import Curator
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.maths.reduced_density import MOST_COLUMNS, is_well_conditioned, low_sets
-from lapwing.mechanisms.shared.registration import Registration, no_warnings, nothing_assumed, nothing_certified
+from lapwing.mechanisms.shared.base import Mechanism, Questions
 from lapwing.mechanisms.shared.settings import check_choice, check_whole
-from lapwing.model.certificate.cost_lines import Planned
 from lapwing.model.certificate.statements import Statement
 from lapwing.model.laws import point_laws
 from lapwing.model.model import Indexed, ReleasedModel
@@ -48,7 +47,7 @@ _GOLDEN: Final = 0x9E3779B97F4A7C15  # 2**64 over the golden ratio
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PrivateSampling:
+class PrivateSampling(Mechanism):
     """Draw rows from a density that has the table's marginals up to a degree and is nowhere far from uniform.
 
     Parameters
@@ -105,6 +104,10 @@ class PrivateSampling:
     summary: ClassVar[str] = "rows drawn from a flattened density, without noise (research; few rows, Boolean columns)"
     relations: ClassVar[tuple[Relation, ...]] = ("replace-one",)
     caveat: ClassVar[str] = "few_draws"
+    report: ClassVar[str] = "drew rows by chance, without noise, from a density so flat that no single row shows in it."
+    not_proved: ClassVar[Statement] = Statement("not_proved_beyond_degree")
+    one_row_per_unit: ClassVar[bool] = True
+    two_valued: ClassVar[bool] = True
 
     variant: Variant = "exact"
     degree: int = 2
@@ -120,11 +123,8 @@ class PrivateSampling:
         exact_number("ceiling", self.ceiling)  # also where it is not used: the certificate shows it
         check_density(self._floor, self._ceiling, is_reduced=self._is_published)
 
-    certified = nothing_certified
-    assumptions = nothing_assumed
-
     @classmethod
-    def small(cls) -> "PrivateSampling":
+    def small(cls) -> Self:
         """Return settings under which tiny tables give rows, for privacy tests."""
         return cls(degree=1, floor=0.9)
 
@@ -137,17 +137,13 @@ class PrivateSampling:
         }
         return ReleasedModel(weights=np.ones(drawn.rows.size), rows=drawn.rows.size, laws=laws)
 
-    def check(self, schema: Schema, budget: Budget, terms: Terms) -> None:
-        """Refuse, from public numbers alone, columns of other kinds and more rows than the budget allows."""
-        self._allowed(schema, budget, terms)
-        columns = len(schema.columns)
-        if self._is_published:
-            _points(self._size(columns), columns, min(self.degree, columns), None)
-
-    def plan(self, schema: Schema, budget: Budget, terms: Terms, rng: np.random.Generator) -> Planned:
-        """Return what `run` would ask, and how far the drawn rows would be from the density."""
-        question = self._question(schema, budget, terms, rng)
-        return Planned(questions=(question,), accuracy=_statements(question))
+    def expected(
+        self, schema: Schema, budget: Budget, terms: Terms, questions: Questions, rng: np.random.Generator
+    ) -> tuple[Statement, ...]:
+        """Return how far the drawn rows would be from the density."""
+        del schema, budget, terms, rng
+        (question,) = (each for each in questions if isinstance(each, PrivateDraw))
+        return _statements(question)
 
     def statements(
         self, schema: Schema, terms: Terms, answers: Sequence[Answer], model: ReleasedModel, rng: np.random.Generator
@@ -155,6 +151,11 @@ class PrivateSampling:
         """Return what is proved about the accuracy of a release: a function of its question alone."""
         del schema, terms, model, rng
         return _statements(next(answer.question for answer in answers if isinstance(answer, DrawnRows)))
+
+    def next_step(self, schema: Schema, one_way: int, rounds: int) -> str:
+        """Say that rows are drawn, without noise."""
+        del schema, one_way, rounds
+        return "drawing rows"
 
     @property
     def _is_published(self) -> bool:
@@ -260,12 +261,12 @@ def _cube(schema: Schema, terms: Terms) -> int:
     return len(schema.columns)
 
 
-def _points(size: int, columns: int, degree: int, rng: np.random.Generator | None) -> np.ndarray:
+def _points(size: int, columns: int, degree: int, rng: np.random.Generator) -> np.ndarray:
     """Return uniform points that tell the marginals apart; steps 1 and 2 of the algorithm.
 
-    Where the generator finds none, or is None, even ones: the check before the debit has found these.
+    Where the generator finds none, even ones: a check before the debit draws what the run draws.
     """
-    drawn = (rng.integers(2**columns, size=size) for _ in range(_ATTEMPTS)) if rng is not None else ()
+    drawn = (rng.integers(2**columns, size=size) for _ in range(_ATTEMPTS))
     for points in chain(drawn, _even_points(size, columns)):
         if is_well_conditioned(points, columns, degree):
             return points
@@ -302,16 +303,3 @@ def _distance(question: PrivateDraw) -> Statement:
     ``max(f, c / (2**p n)) / (1 + x)``, below f by at most x / (1 + x) in all.
     """
     return Statement("distance_of_density", question.least / (question.rows + question.least))
-
-
-REGISTRATION: Final = Registration(
-    kind=PrivateSampling,
-    page="docs/private-sampling.md",
-    report="drew rows by chance, without noise, from a density so flat that no single row shows in it.",
-    not_proved=Statement("not_proved_beyond_degree"),
-    one_row_per_unit=True,
-    two_valued=True,
-    takes_priors=False,
-    warnings=no_warnings,
-    next_step=lambda *_: "drawing rows",
-)

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from lapwing.errors import CapacityError, ParameterError
+from lapwing.errors import CapacityError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts
 from lapwing.kernel.room.curator import Curator
@@ -30,13 +30,6 @@ COUNT_SHARE = Fraction(1, 50)
 def told_rows(terms: Terms) -> int:
     """Return the number of rows that is public or expected, at least 1; 1 where nobody tells one."""
     return max(1, (terms.rows if terms.rows is not None else terms.expected_rows) or 1)
-
-
-def planned_rows(terms: Terms) -> float:
-    """Return that number for a plan which has no use without one."""
-    if terms.rows is None and terms.expected_rows is None:
-        raise ParameterError("a plan needs the number of rows that is expected; give expected_rows", code="LW315")
-    return float(told_rows(terms))
 
 
 def known_rows(curator: Curator, budget: Budget) -> tuple[float, Budget]:

@@ -1,8 +1,8 @@
 """Public rows, as a mechanism is given them: published before as a prior, or points of their owner's own."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any, Final, TypeVar, cast
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, TypeVar
 
 import numpy as np
 
@@ -52,11 +52,6 @@ def priors_of(mechanism: object) -> tuple[PublicRows, ...]:
     return tuple(each for each in (given if isinstance(given, tuple) else (given,)) if isinstance(each, PublicRows))
 
 
-def priors_assumed(mechanism: object) -> tuple[Notice, ...]:
-    """Say what each prior of a mechanism is, and that it is taken to be what it says."""
-    return tuple(said for each in priors_of(mechanism) for said in each.origin)
-
-
 def spread_codes(prior: PublicRows, schema: Schema, rng: np.random.Generator) -> Codes:
     """Return a prior's codes of all columns; of those that it lacks, regular ones at random."""
     lacking = [column for column in schema.columns if column.name not in prior.codes]
@@ -70,12 +65,3 @@ def made_up(schema: Schema) -> PublicRows:
         for place, column in enumerate(schema.columns)
     }
     return PublicRows(codes, "made up", (Notice("prior_made_up"),))
-
-
-def small_and_with_prior(small: M) -> Callable[[Schema], tuple[M, ...]]:
-    """Return what makes the settings that audits run: the small ones, without a prior and with a made-up one."""
-
-    def audited(schema: Schema) -> tuple[M, ...]:
-        return small, cast("M", replace(cast("Any", small), prior=(made_up(schema),)))
-
-    return audited

@@ -112,6 +112,7 @@ FORMS: Final[Mapping[str, Form]] = {
     "cells_of_tree": _of_cells({**_IN_TREE, "more": int}),
     "cells_of_kept_tree": _of_cells({**_IN_TREE, "more": int, "threshold": int}),
     "share_kept": _of_model(SHARE, {"cells": int}, source="docs/after-the-release.md"),
+    "expected_largest_noise": _expected("rows"),
     "expected_leaf_noise": _expected("rows"),
     "expected_cell_noise": _expected("rows"),
     "expected_elsewhere": _expected(VARIATION),

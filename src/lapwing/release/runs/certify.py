@@ -13,7 +13,6 @@ from lapwing.kernel.questions.linear_statistics.question import LinearStatistics
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.registry import (
-    accuracy_statements,
     assumptions,
     finished_statements,
     name_in_files,
@@ -120,7 +119,7 @@ def certify(
     modelled = [field.name for field in schema.columns]
     rng = generator(settings.seed, "certificate")
     everything, answers = answers, of_mechanism(answers)
-    accuracy = accuracy_statements(mechanism, schema, terms, answers, model, rng=rng)
+    accuracy = mechanism.statements(schema, terms, answers, model, rng)
     certificate = paid.certificate(
         settings,
         terms,

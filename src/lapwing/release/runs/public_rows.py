@@ -6,7 +6,7 @@ A prior is public, or was paid for before. Its columns are found by name; what d
 import hashlib
 import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, cast, get_args
 
@@ -15,9 +15,9 @@ import numpy as np
 from lapwing.errors import DataError, LapwingError, LapwingWarning, ParameterError, warn
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.terms import Relation
-from lapwing.mechanisms.registry import MECHANISMS, own_points
+from lapwing.mechanisms.registry import MECHANISMS
+from lapwing.mechanisms.shared.base import Mechanism, takes_prior
 from lapwing.mechanisms.shared.priors import MOST_PRIORS, PublicRows, priors_of
-from lapwing.mechanisms.shared.registration import Mechanism
 from lapwing.mechanisms.shared.vectors.reduced_space import Mu
 from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.certificate.cost_lines import asked_text
@@ -67,8 +67,8 @@ def with_priors(
         raise ParameterError(
             "prior is given twice, in the call and among the mechanism's settings; give one", code="LW316"
         )
-    if not _takes_priors(type(mechanism)):
-        able = " or ".join(kind.name for kind in MECHANISMS.values() if _takes_priors(kind))
+    if not takes_prior(type(mechanism)):
+        able = " or ".join(kind.name for kind in MECHANISMS.values() if takes_prior(kind))
         raise ParameterError(f"{mechanism.name} takes no prior; leave it out, or use {able}", code="LW305")
     listed = list(given) if isinstance(given, list | tuple) else [given]
     if not 1 <= len(listed) <= MOST_PRIORS:
@@ -84,7 +84,7 @@ def prior_digests(mechanism: Mechanism) -> list[str]:
 
 def file_digests(mechanism: Mechanism) -> dict[str, str]:
     """Return SHA-256 of the files that a mechanism's public rows are of, by name."""
-    own = own_points(mechanism)
+    own = mechanism.own_points()
     points = own.rows if own is not None else None
     rows = (*priors_of(mechanism), *([points] if isinstance(points, PublicRows) else []))
     return {each.name: each.file for each in rows if each.file}
@@ -106,7 +106,7 @@ def recorded_rows(
 
     files: SHA-256 of each file by name; codes: the fingerprints of the codes that were made of them.
     """
-    own, prior = own_points(mechanism), getattr(mechanism, "prior", None) or ()
+    own, prior = mechanism.own_points(), getattr(mechanism, "prior", None) or ()
     named: dict[str, Any] = {"the prior": prior, "mu": () if own is None else own.rows}
     listed: list[Any] = []
     for what, given in named.items():
@@ -129,10 +129,6 @@ def recorded_rows(
         "make a new release",
         code="LW611",
     )
-
-
-def _takes_priors(kind: type) -> bool:
-    return any(each.name == "prior" for each in fields(cast("Any", kind)))
 
 
 def _digest(codes: Mapping[str, np.ndarray]) -> str:
@@ -262,7 +258,7 @@ def with_public_points(mechanism: Mechanism, schema: Schema, seed: int) -> Mecha
     mechanism: perhaps with a path, a frame or a callable as ``mu``; seed: of the public generator, which a callable is
     given.
     """
-    own = own_points(mechanism)
+    own = mechanism.own_points()
     if own is None or isinstance(own.rows, PublicRows):
         return mechanism
     refuse_private(own.rows if callable(own.rows) else source_of(own.rows), "mu")
@@ -289,7 +285,7 @@ def with_public_points(mechanism: Mechanism, schema: Schema, seed: int) -> Mecha
 
 def points_digest(mechanism: Mechanism) -> str | None:
     """Return the fingerprint of a mechanism's public rows, None where it has none of its own."""
-    own = own_points(mechanism)
+    own = mechanism.own_points()
     return None if own is None or not isinstance(own.rows, PublicRows) else _digest(own.rows.codes)
 
 

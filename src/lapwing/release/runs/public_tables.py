@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from lapwing.errors import ParameterError, SchemaError
-from lapwing.mechanisms.registry import REGISTRATIONS, registration_of
-from lapwing.mechanisms.shared.registration import Mechanism
+from lapwing.mechanisms.registry import MECHANISMS
+from lapwing.mechanisms.shared.base import Mechanism
 from lapwing.rows.guard import guarded
 from lapwing.schema.named_files import refuse_private
 from lapwing.schema.public_tables.tables import PublicTable, public_tables_from
@@ -47,8 +47,8 @@ def given_public_tables(tables: object) -> list[PublicTable]:
 def check_priors(schema: Schema, mechanism: Mechanism) -> None:
     """Refuse priors where the mechanism has no use for them: its model cannot lean on a table."""
     prior = next((table for table in schema.public_tables if table.hold == "prior"), None)
-    if prior is not None and not registration_of(mechanism).takes_priors:
-        takers = " or ".join(f'mechanism="{each.name}"' for each in REGISTRATIONS.values() if each.takes_priors)
+    if prior is not None and not mechanism.takes_priors:
+        takers = " or ".join(f'mechanism="{each.name}"' for each in MECHANISMS.values() if each.takes_priors)
         raise ParameterError(
             f"{prior.name} is a prior, which {mechanism.name} cannot use; take it away, use {takers}, or "
             'set "hold": "exact" if it counts this very table',

@@ -20,7 +20,7 @@ from lapwing.mechanisms.registry import (
     name_in_files,
     settings_of,
 )
-from lapwing.mechanisms.shared.registration import Mechanism
+from lapwing.mechanisms.shared.base import Mechanism
 from lapwing.model.certificate.cost_lines import Requested
 from lapwing.release.runs.generators import chosen_seed
 from lapwing.release.runs.public_rows import (
@@ -238,20 +238,21 @@ def usable_mechanism(mechanism: object) -> Mechanism:
         return default_mechanism()
     if isinstance(mechanism, str):
         return make_mechanism(mechanism, {})
-    if isinstance(mechanism, Trusted):
-        return mechanism.mechanism
-    if isinstance(mechanism, type) or not hasattr(mechanism, "run"):
+    given = mechanism.mechanism if isinstance(mechanism, Trusted) else mechanism
+    if not isinstance(given, Mechanism):
         raise ParameterError(
-            f"mechanism must be a name or settings such as Independent(), got {told(mechanism)}", code="LW305"
+            f"mechanism must be a name or settings such as Independent(), got {told(given)}; derive a class of your "
+            "own from lapwing.Mechanism",
+            code="LW305",
         )
-    if not is_known(mechanism):
-        kind = type(mechanism)
+    if given is mechanism and not is_known(given):
+        kind = type(given)
         raise ParameterError(
             f"{kind.__module__}.{kind.__qualname__} is no mechanism of Lapwing's, and its code would run beside the "
             "private rows; give lapwing.Trusted(...) of it if you trust that code, and the certificate will say so",
             code="LW312",
         )
-    return cast("Mechanism", mechanism)
+    return given
 
 
 def checked_relation(neighbours: str, mechanism: Mechanism) -> Relation:

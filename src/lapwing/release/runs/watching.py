@@ -142,10 +142,7 @@ class ReleaseProgress:
         """Say what comes next."""
         if self._spent >= self._settings.request.budget.amount * _ALL_BUT_ROUNDING:
             return "fitting"
-        from lapwing.mechanisms.registry import registration_of  # noqa: PLC0415
-
-        known = registration_of(self._settings.mechanism)
-        return known.next_step(self._settings.schema, self._one_way, self._rounds)
+        return self._settings.mechanism.next_step(self._settings.schema, self._one_way, self._rounds)
 
 
 # -- Who is shown how far long work is.

@@ -4,7 +4,7 @@ from lapwing.extras.evaluate.report.page import render
 from lapwing.extras.evaluate.report.released import released_sections
 from lapwing.extras.evaluate.report.released_columns import MOST_COLUMNS, released_columns, released_maps
 from lapwing.extras.evaluate.report.released_pairs import released_pairs
-from lapwing.mechanisms.registry import registration_named
+from lapwing.mechanisms.registry import kind_named
 from lapwing.model.accuracy import Accuracy
 from lapwing.present.document import Page, Section
 from lapwing.release.marked import Releasable
@@ -32,7 +32,7 @@ def release_sections(release: Parts, accuracy: Accuracy) -> tuple[Section, ...]:
         certificate,
         noisy,
         accuracy,
-        did=registration_named(certificate.mechanism).report,
+        did=kind_named(certificate.mechanism).report,
         columns=released_columns(model, schema, noisy, names, certificate.public_rows),
         maps=released_maps(model, schema),
         pairs=released_pairs(model, schema),

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from types import MappingProxyType
-from typing import ClassVar, Final
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -18,8 +18,9 @@ from lapwing.kernel.noise_law import NoiseLaw, log_tail, row_sensitivity
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.questions.sparse_counts.question import NoisyCells, SparseCounts
 from lapwing.kernel.room.curator import Curator
-from lapwing.kernel.terms import Relation, Terms
+from lapwing.kernel.terms import Terms
 from lapwing.maths.selection_threshold import least_safe
+from lapwing.mechanisms.shared.base import Mechanism, Questions
 from lapwing.mechanisms.shared.cell_model import (
     Fit,
     cells_statement,
@@ -33,11 +34,9 @@ from lapwing.mechanisms.shared.cell_model import (
     released_rows,
     weighted_cells,
 )
-from lapwing.mechanisms.shared.one_way import asked_within, known_rows, paid_for_rows, told_rows
-from lapwing.mechanisms.shared.registration import Registration, nothing_assumed, nothing_certified
+from lapwing.mechanisms.shared.one_way import asked_within, known_rows, told_rows
 from lapwing.mechanisms.shared.settings import check_choice
 from lapwing.mechanisms.shared.trees.model import Placement
-from lapwing.model.certificate.cost_lines import Planned
 from lapwing.model.certificate.notices import Notice
 from lapwing.model.certificate.statements import Statement
 from lapwing.model.model import ReleasedModel
@@ -48,8 +47,6 @@ FINEST = 2.0**-16  # shortest default edge of a cell
 CELL_ROWS: Mapping[Fit, float] = MappingProxyType({"threshold": 10.0, "least_squares": 2.0})
 """By default a cell would hold this many rows over epsilon if rows were spread evenly; chosen on public mixtures."""
 
-KEPT_SHARE = "share of rows in kept cells"
-"""Kind of the statement that tells how much of the table a filtered grid holds."""
 
 _FEW_KEPT = 0.5
 
@@ -57,7 +54,7 @@ EMPTY_SHARE = 0.01  # part of the rows that noise may put into empty cells, in e
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Grid:
+class Grid(Mechanism):
     """Count the cells of a fixed grid with noise, and keep those whose noisy count reaches a threshold.
 
     Parameters
@@ -105,8 +102,8 @@ class Grid:
     __repr__ = short
     name: ClassVar[str] = "Grid"
     summary: ClassVar[str] = "cells of a fixed grid with many rows; for few columns, or as the baseline of KDTree"
-    relations: ClassVar[tuple[Relation, ...]] = ("add-remove", "replace-one")
     caveat: ClassVar[str] = "thin_cells"
+    report: ClassVar[str] = "counted, with noise, the rows in the cells of a fixed grid, and kept the well filled ones."
 
     width: float | None = None
     threshold: int | None = None
@@ -119,11 +116,8 @@ class Grid:
         check_choice(self, "placement", Placement)
         check_cell_settings(self)
 
-    certified = nothing_certified
-    assumptions = nothing_assumed
-
     @classmethod
-    def small(cls) -> "Grid":
+    def small(cls) -> Self:
         """Return settings under which a run takes milliseconds, for privacy tests."""
         return cls(width=0.5, threshold=3)
 
@@ -156,21 +150,28 @@ class Grid:
         share = float(noisy.counts.sum()) / model.rows
         return cells, Statement("share_kept", share, {"cells": len(noisy.counts)})
 
-    def plan(self, schema: Schema, budget: Budget, terms: Terms, rng: np.random.Generator) -> Planned:  # noqa: ARG002
-        """Return what `run` would ask, and how many rows are expected in cells that are empty."""
-        question = self.check(schema, budget, terms)
+    def expected(
+        self, schema: Schema, budget: Budget, terms: Terms, questions: Questions, rng: np.random.Generator
+    ) -> tuple[Statement, ...]:
+        """Return how many rows are expected in cells that are empty."""
+        del schema, budget, rng
+        (question,) = (each for each in questions if isinstance(each, SparseCounts))
         noise = question.noise(terms.relation, terms.max_rows)
         expected = Statement("expected_cell_noise", noise.mean_absolute)
         if question.threshold is not None:
             rows = told_rows(terms)
             misplaced = filtered_error(noise, question.threshold, question.tree.cells, rows) / rows
             expected = Statement("expected_elsewhere", misplaced)
-        return Planned(questions=(question,), accuracy=(expected, cells_statement(question)))
+        return expected, cells_statement(question)
 
-    def check(self, schema: Schema, budget: Budget, terms: Terms) -> SparseCounts:
-        """Refuse, from public numbers alone, what `run` would refuse; return the question otherwise."""
-        left = budget if self._is_given else paid_for_rows(terms, budget)[1]
-        return self._question(schema, left, terms, float(told_rows(terms)))
+    def warnings(self, schema: Schema, answers: Sequence[Answer], accuracy: Sequence[Statement]) -> tuple[Notice, ...]:
+        """Say where the cells of a filtered grid hold few of the rows."""
+        del schema, answers
+        return tuple(
+            Notice("few_kept", {"share": max(0.0, statement.value)})
+            for statement in accuracy
+            if statement.code == "share_kept" and statement.value is not None and statement.value < _FEW_KEPT
+        )
 
     @property
     def _is_given(self) -> bool:
@@ -241,25 +242,3 @@ def default_threshold(noise: NoiseLaw, cells: int, rows: float) -> int:
     """Return the least threshold from 1 on with which empty cells are expected to bring at most 1 % of the rows."""
     log_most = math.log(max(1.0, rows) * EMPTY_SHARE)
     return least_safe(lambda threshold: log_empty_records(noise, threshold, cells) <= log_most)
-
-
-def _warnings(schema: Schema, answers: Sequence[Answer], accuracy: Sequence[Statement]) -> tuple[Notice, ...]:
-    """Say where the cells of a filtered grid hold few of the rows."""
-    del schema, answers
-    return tuple(
-        Notice("few_kept", {"share": max(0.0, statement.value)})
-        for statement in accuracy
-        if statement.code == "share_kept" and statement.value is not None and statement.value < _FEW_KEPT
-    )
-
-
-REGISTRATION: Final = Registration(
-    kind=Grid,
-    page="docs/kd-tree.md",
-    report="counted, with noise, the rows in the cells of a fixed grid, and kept the well filled ones.",
-    not_proved=Statement("not_proved_inside_cells"),
-    one_row_per_unit=False,
-    two_valued=False,
-    takes_priors=False,
-    warnings=_warnings,
-)

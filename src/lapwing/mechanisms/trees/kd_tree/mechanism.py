@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from types import MappingProxyType
-from typing import ClassVar, Final, Literal
+from typing import ClassVar, Final, Literal, Self
 
 import numpy as np
 
@@ -21,7 +21,8 @@ from lapwing.kernel.questions.shared.cells import CellTree
 from lapwing.kernel.questions.sparse_counts.question import NoisyCells, SparseCounts
 from lapwing.kernel.questions.split_decisions.question import SplitDecisions, SplitRule
 from lapwing.kernel.room.curator import Curator
-from lapwing.kernel.terms import Relation, Terms
+from lapwing.kernel.terms import Terms
+from lapwing.mechanisms.shared.base import Mechanism, Questions
 from lapwing.mechanisms.shared.cell_model import (
     Cells,
     Fit,
@@ -36,17 +37,11 @@ from lapwing.mechanisms.shared.cell_model import (
     released_rows,
     weighted_cells,
 )
-from lapwing.mechanisms.shared.one_way import asked_within, known_rows, paid_for_rows, told_rows
-from lapwing.mechanisms.shared.priors import Codes, priors_assumed, priors_of, small_and_with_prior, spread_codes
-from lapwing.mechanisms.shared.registration import (
-    Registration,
-    no_warnings,
-    nothing_certified,
-)
+from lapwing.mechanisms.shared.one_way import asked_within, known_rows
+from lapwing.mechanisms.shared.priors import Codes, spread_codes
 from lapwing.mechanisms.shared.settings import check_choice, check_number
 from lapwing.mechanisms.shared.trees.model import Placement
 from lapwing.mechanisms.trees.kd_tree.prior import leaning_cells
-from lapwing.model.certificate.cost_lines import Planned
 from lapwing.model.certificate.statements import Statement
 from lapwing.model.model import ReleasedModel
 from lapwing.schema.scalars import is_among, told
@@ -73,7 +68,7 @@ LEAF_SCALES: Final = 3  # default of ``threshold`` in scales of the leaves' nois
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KDTree:
+class KDTree(Mechanism):
     """Halve cells where there are many rows, down to small ones, and count the leaves with fresh noise.
 
     Parameters
@@ -143,8 +138,11 @@ class KDTree:
     __repr__ = short
     name: ClassVar[str] = "KDTree"
     summary: ClassVar[str] = "cells split where rows are, for clustered data in few columns; kernel statistics"
-    relations: ClassVar[tuple[Relation, ...]] = ("add-remove", "replace-one")
     caveat: ClassVar[str] = "inside_tree_cells"
+    report: ClassVar[str] = (
+        "cut the space into cells where there are many rows, by noisy decisions, and counted the rows in the cells "
+        "with noise."
+    )
 
     split_rule: SplitRule = "privtree"
     coarse: float | None = None
@@ -170,12 +168,8 @@ class KDTree:
         if self.split_share is not None:
             check_number(self, "split_share", 0.01, 0.99, "; leave it out to choose")
 
-    certified = nothing_certified
-    assumptions = priors_assumed
-    priors = property(priors_of)
-
     @classmethod
-    def small(cls) -> "KDTree":
+    def small(cls) -> Self:
         """Return settings under which a run takes milliseconds, for privacy tests."""
         return cls(coarse=1.0, fine=0.25)
 
@@ -199,22 +193,14 @@ class KDTree:
         del schema, terms, model, rng
         return tuple(cells_statement(answer.question) for answer in answers if isinstance(answer, NoisyCells))
 
-    def plan(self, schema: Schema, budget: Budget, terms: Terms, rng: np.random.Generator) -> Planned:  # noqa: ARG002
-        """Return what `run` would ask; the leaves stand there as those of the tree before any split."""
-        decisions, counts = self.check(schema, budget, terms)
+    def expected(
+        self, schema: Schema, budget: Budget, terms: Terms, questions: Questions, rng: np.random.Generator
+    ) -> tuple[Statement, ...]:
+        """Return the noise on the leaves; they stand there as those of the tree before any split."""
+        del schema, budget, rng
+        (counts,) = (each for each in questions if isinstance(each, SparseCounts))
         noise = counts.noise(terms.relation, terms.max_rows)
-        return Planned(
-            questions=(counts,) if decisions is None else (decisions, counts),
-            accuracy=(
-                Statement("expected_leaf_noise", noise.mean_absolute),
-                cells_statement(counts),
-            ),
-        )
-
-    def check(self, schema: Schema, budget: Budget, terms: Terms) -> tuple[SplitDecisions | None, SparseCounts]:
-        """Refuse, from public numbers alone, what `run` would refuse; return the questions otherwise."""
-        left = paid_for_rows(terms, budget)[1] if self._is_steered else budget
-        return self._questions(schema, left, terms, float(told_rows(terms)))
+        return Statement("expected_leaf_noise", noise.mean_absolute), cells_statement(counts)
 
     @property
     def _is_steered(self) -> bool:
@@ -304,17 +290,3 @@ def _scales(usual: int, tree: CellTree) -> Fraction:
     """Return a default threshold in noise scales: the usual one, or ``ln(cells)`` where more than 2**16 are free."""
     is_huge = tree.cells > 2**MOST_FREE_LEVELS
     return max(Fraction(usual), Fraction(math.log(tree.cells))) if is_huge else Fraction(usual)
-
-
-REGISTRATION: Final = Registration(
-    kind=KDTree,
-    page="docs/kd-tree.md",
-    report="cut the space into cells where there are many rows, by noisy decisions, and counted the rows in the cells "
-    "with noise.",
-    not_proved=Statement("not_proved_inside_cells"),
-    one_row_per_unit=False,
-    two_valued=False,
-    takes_priors=False,
-    warnings=no_warnings,
-    audited=small_and_with_prior(KDTree.small()),
-)

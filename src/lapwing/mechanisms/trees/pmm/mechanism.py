@@ -6,7 +6,7 @@ ask -> fit -> model: noisy counts of a tree of nested cells, made consistent, an
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import ClassVar, Final, Literal
+from typing import ClassVar, Final, Literal, Self
 
 import numpy as np
 
@@ -18,21 +18,15 @@ from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, No
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.questions.tree_counts.question import NoisyTree, TreeCounts
 from lapwing.kernel.room.curator import Curator
-from lapwing.kernel.terms import Relation, Terms
+from lapwing.kernel.terms import Terms
+from lapwing.mechanisms.shared.base import Mechanism, Questions
 from lapwing.mechanisms.shared.one_way import (
     bought_rows,
     fitted_law,
     one_way_grouping,
-    paid_for_rows,
-    planned_rows,
     told_rows,
 )
-from lapwing.mechanisms.shared.priors import priors_assumed, priors_of, small_and_with_prior, spread_codes
-from lapwing.mechanisms.shared.registration import (
-    Registration,
-    no_warnings,
-    nothing_certified,
-)
+from lapwing.mechanisms.shared.priors import spread_codes
 from lapwing.mechanisms.shared.settings import check_choice, check_whole
 from lapwing.mechanisms.shared.trees.accuracy import (
     counted_tree,
@@ -54,7 +48,6 @@ from lapwing.mechanisms.shared.trees.model import (
 from lapwing.mechanisms.shared.trees.plans import TreePlan, default_plan, paper_plan, tree_shapes
 from lapwing.mechanisms.shared.trees.shapes import TreeShape
 from lapwing.mechanisms.shared.trees.simulation import NoiseTree
-from lapwing.model.certificate.cost_lines import Planned
 from lapwing.model.certificate.statements import Statement
 from lapwing.model.model import Indexed, ReleasedModel, whole_rows
 from lapwing.schema.schemas import Schema
@@ -78,7 +71,7 @@ Variant = Literal["default", "paper"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PMM:
+class PMM(Mechanism):
     """Cut the table into a tree of cells, count every level with noise, and make the counts consistent.
 
     Parameters
@@ -131,8 +124,10 @@ class PMM:
     __repr__ = short
     name: ClassVar[str] = "PMM"
     summary: ClassVar[str] = "noisy tree of nested cells, for one or two columns; best proved accuracy"
-    relations: ClassVar[tuple[Relation, ...]] = ("add-remove", "replace-one")
-    caveat: ClassVar[str] = ""
+    report: ClassVar[str] = (
+        "counted, with noise, the rows in cells that are halved again and again, made the counts agree, and placed "
+        "rows in the smallest cells."
+    )
 
     depth: int | None = None
     variant: Variant = "default"
@@ -151,18 +146,15 @@ class PMM:
             raise ParameterError("variant='paper' takes no prior; leave one of both out", code="LW316")
         check_whole(self, "max_nodes", 1, MAX_CELLS)
 
-    certified = nothing_certified
-    assumptions = priors_assumed
-    priors = property(priors_of)
-
     @classmethod
-    def small(cls) -> "PMM":
+    def small(cls) -> Self:
         """Return settings under which a run takes milliseconds, for privacy tests."""
         return cls(depth=4)
 
     def run(self, curator: Curator, schema: Schema, budget: Budget, rng: np.random.Generator) -> ReleasedModel:
         """Return one atom per leaf cell with a positive count, spending exactly ``budget``."""
-        terms, shapes = curator.terms, self._shapes(schema)
+        terms = curator.terms
+        shapes = tree_shapes(schema, self.depth, self.max_nodes, is_paper=self.variant == "paper")
         is_told = self.variant == "paper" and self.depth is not None
         bought, left = (None, budget) if is_told else bought_rows(curator, budget)
         rows = float(told_rows(terms) if bought is None else max(1, whole_rows(int(bought.counts))))
@@ -186,28 +178,18 @@ class PMM:
         counted = counted_tree(noisy, tree, schema, terms.rows)
         return released_statements(noisy, tree, counted, model, placement=self.placement, rng=rng)
 
-    def check(self, schema: Schema, budget: Budget, terms: Terms) -> None:
-        """Refuse a tree of more than ``max_nodes`` nodes, and noise beyond all numbers."""
-        left, rows = paid_for_rows(terms, budget)[1], float(told_rows(terms))
-        question, _ = self._questions(self._shapes(schema), schema, terms, left, rows)
-        question.noises(terms.relation, terms.max_rows)
-
-    def _shapes(self, schema: Schema) -> Sequence[TreeShape]:
-        """Return the shapes of a tree of at most ``max_nodes`` nodes."""
-        return tree_shapes(schema, self.depth, self.max_nodes, is_paper=self.variant == "paper")
-
-    def plan(self, schema: Schema, budget: Budget, terms: Terms, rng: np.random.Generator) -> Planned:
-        """Return what `run` would ask, and the expected distance between table and model."""
-        rows, is_paper = planned_rows(terms), self.variant == "paper"
-        shapes = self._shapes(schema)
-        question, of_columns = self._questions(shapes, schema, terms, budget, rows)
-
+    def expected(
+        self, schema: Schema, budget: Budget, terms: Terms, questions: Questions, rng: np.random.Generator
+    ) -> tuple[Statement, ...]:
+        """Return the expected distance between table and model."""
+        (question,) = (each for each in questions if isinstance(each, TreeCounts))
+        rows, is_paper = float(told_rows(terms)), self.variant == "paper"
         tree = self._noise_tree(question, question.noises(terms.relation, terms.max_rows), schema, terms)
         (longest,) = tree_shapes(schema, None, self.max_nodes, is_paper=True)
         published = paper_plan(longest, terms, budget, self.depth if is_paper else None, rows)
         theorem = paper_statement(longest, len(published.schedule), terms, budget, rows)
-        expected = planned_statements(question, tree, rows, None if is_paper else rng)
-        return Planned(questions=(question, *of_columns), accuracy=(*expected, *([theorem] if theorem else [])))
+        simulated = planned_statements(question, tree, rows, None if is_paper else rng)
+        return simulated if theorem is None else (*simulated, theorem)
 
     def _questions(
         self, shapes: Sequence[TreeShape], schema: Schema, terms: Terms, budget: Budget, rows: float
@@ -254,17 +236,3 @@ class PMM:
             return greedy_leaves(noisy, terms.rows, self.consistency)
         priors = [counted_prior(noisy.question, spread_codes(each, schema, rng)) for each in self.priors]
         return fitted_leaves(noisy, known_root(noisy.question, terms.rows, bought), rng, priors)
-
-
-REGISTRATION: Final = Registration(
-    kind=PMM,
-    page="docs/pmm.md",
-    report="counted, with noise, the rows in cells that are halved again and again, made the counts agree, and placed "
-    "rows in the smallest cells.",
-    not_proved=Statement("not_proved_inside_cells"),
-    one_row_per_unit=False,
-    two_valued=False,
-    takes_priors=False,
-    warnings=no_warnings,
-    audited=small_and_with_prior(PMM.small()),
-)

@@ -7,7 +7,7 @@ import heapq
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Final, Literal
+from typing import ClassVar, Final, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -18,15 +18,10 @@ from lapwing.kernel.noise_law import calibrated, row_sensitivity
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.room.curator import Curator
-from lapwing.kernel.terms import Relation, Terms
+from lapwing.kernel.terms import Terms
 from lapwing.maths.arrays import project_to_simplex
-from lapwing.mechanisms.shared.one_way import SEEN_DEVIATIONS, known_rows, planned_rows, uniform_model
-from lapwing.mechanisms.shared.registration import (
-    Registration,
-    no_warnings,
-    nothing_assumed,
-    nothing_certified,
-)
+from lapwing.mechanisms.shared.base import Mechanism, Questions
+from lapwing.mechanisms.shared.one_way import SEEN_DEVIATIONS, known_rows, told_rows, uniform_model
 from lapwing.mechanisms.shared.settings import check_choice, check_whole
 from lapwing.mechanisms.shared.trees.model import Placement
 from lapwing.mechanisms.trees.psmm.accuracy import (
@@ -36,7 +31,6 @@ from lapwing.mechanisms.trees.psmm.accuracy import (
     suitable_cells,
 )
 from lapwing.mechanisms.trees.psmm.box_cells import BoxCells, box_cells, cells_of, cover_deficits
-from lapwing.model.certificate.cost_lines import Planned
 from lapwing.model.certificate.statements import Statement
 from lapwing.model.laws import Laws
 from lapwing.model.model import Indexed, ReleasedModel, narrow, whole_rows
@@ -187,7 +181,7 @@ LIMIT: Final = 2**20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PSMM:
+class PSMM(Mechanism):
     """Count equal cells with noise, and release the nearest measure without negative counts.
 
     Parameters
@@ -237,8 +231,9 @@ class PSMM:
     __repr__ = short
     name: ClassVar[str] = "PSMM"
     summary: ClassVar[str] = "noisy counts of equal cells, nearest measure to them; up to three ordered columns"
-    relations: ClassVar[tuple[Relation, ...]] = ("add-remove", "replace-one")
-    caveat: ClassVar[str] = ""
+    report: ClassVar[str] = (
+        "counted, with noise, the rows in equal cells, and took the nearest table that has no negative counts."
+    )
 
     cells: int | None = None
     max_cells: int = 65_536
@@ -251,18 +246,21 @@ class PSMM:
         check_choice(self, "surplus", Surplus)
         check_choice(self, "placement", Placement)
 
-    certified = nothing_certified
-    assumptions = nothing_assumed
-
     @classmethod
-    def small(cls) -> "PSMM":
+    def small(cls) -> Self:
         """Return settings under which a run takes milliseconds, for privacy tests."""
         return cls(cells=32, max_cells=256)
 
     def run(self, curator: Curator, schema: Schema, budget: Budget, rng: np.random.Generator) -> ReleasedModel:
         """Return one atom per cell with mass, spending exactly ``budget``."""
         del rng
-        self.check(schema, budget, curator.terms)
+        box_cells(schema, 1, self.max_cells)  # refuses too many, before a number of rows is bought
+        if self.surplus == "lp" and curator.terms.rows is None:
+            raise ParameterError(
+                "surplus='lp' is the linear program for a public number of rows, and add-remove neighbours have none, "
+                "nor have units whose rows are private; use neighbours='replace-one', or surplus='rescale'",
+                code="LW316",
+            )
         rows, left = (1.0, budget) if self.cells is not None else known_rows(curator, budget)
         cells = self._chosen_cells(schema, curator.terms, left, rows)
 
@@ -283,26 +281,14 @@ class PSMM:
         counted = counted_cells(schema, cells, noisy.noise, counts, public)
         return released_statements(cells, counted, measure, self.placement, rng)
 
-    def plan(self, schema: Schema, budget: Budget, terms: Terms, rng: np.random.Generator) -> Planned:
-        """Return what `run` would ask, and the expected distance between table and model."""
-        self.check(schema, budget, terms)
-        rows = planned_rows(terms)
-        cells = self._chosen_cells(schema, terms, budget, rows)
-        question = _question(cells, budget)
-        noise = question.noise(terms.relation, terms.max_rows)
-        accuracy = planned_statements(cells, noise, rows, rng, is_sum_public=self.surplus == "lp")
-        return Planned(questions=(question,), accuracy=accuracy)
-
-    def check(self, schema: Schema, budget: Budget, terms: Terms) -> None:
-        """Refuse, from public numbers alone, the tables that `run` would refuse."""
+    def expected(
+        self, schema: Schema, budget: Budget, terms: Terms, questions: Questions, rng: np.random.Generator
+    ) -> tuple[Statement, ...]:
+        """Return the expected distance between table and model."""
         del budget
-        box_cells(schema, 1, self.max_cells)
-        if self.surplus == "lp" and terms.rows is None:
-            raise ParameterError(
-                "surplus='lp' is the linear program for a public number of rows, and add-remove neighbours have none, "
-                "nor have units whose rows are private; use neighbours='replace-one', or surplus='rescale'",
-                code="LW316",
-            )
+        (question,) = (each for each in questions if isinstance(each, MarginalCounts))
+        cells, noise = cells_of(schema, question.groupings), question.noise(terms.relation, terms.max_rows)
+        return planned_statements(cells, noise, float(told_rows(terms)), rng, is_sum_public=self.surplus == "lp")
 
     def _chosen_cells(self, schema: Schema, terms: Terms, budget: Budget, rows: float) -> BoxCells:
         """Return as many cells as were asked for, else as many as suit the noise."""
@@ -326,15 +312,3 @@ class PSMM:
 def _question(cells: BoxCells, cost: Budget) -> MarginalCounts:
     """Return the question for the counts of all cells."""
     return MarginalCounts(columns=cells.columns, groupings=cells.groupings, cost=cost)
-
-
-REGISTRATION: Final = Registration(
-    kind=PSMM,
-    page="docs/pmm.md",
-    report="counted, with noise, the rows in equal cells, and took the nearest table that has no negative counts.",
-    not_proved=Statement("not_proved_inside_cells"),
-    one_row_per_unit=False,
-    two_valued=False,
-    takes_priors=False,
-    warnings=no_warnings,
-)

@@ -6,24 +6,24 @@ ask -> fit -> model: points of a known distribution; noisy statistics; the densi
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, cast, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self, cast, get_args
 
 import numpy as np
 
 from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.linear_statistics.question import LinearStatistics as Statistics
-from lapwing.kernel.questions.questions import Answer, Question
+from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.room.curator import Curator
-from lapwing.kernel.terms import Relation, Terms
+from lapwing.kernel.terms import Terms
 from lapwing.maths.noise_tails import sum_tail
+from lapwing.mechanisms.shared.base import CertifiedMeans, Mechanism, OwnPoints, Questions
+from lapwing.mechanisms.shared.one_way import told_rows
 from lapwing.mechanisms.shared.priors import PublicRows
-from lapwing.mechanisms.shared.registration import OwnPoints, Registration
 from lapwing.mechanisms.shared.settings import check_choice, check_number, check_whole
 from lapwing.mechanisms.shared.vectors.reduced_space import (
     MeasuredMu,
     Mu,
-    MuQuestion,
     drawn_points,
     measured_mu,
     planned_mu,
@@ -50,7 +50,6 @@ from lapwing.mechanisms.vectors.linear_statistics.workload import (
     truths,
     workload_answers,
 )
-from lapwing.model.certificate.cost_lines import Planned
 from lapwing.model.certificate.notices import Notice
 from lapwing.model.certificate.statements import Statement
 from lapwing.model.model import ReleasedModel, whole_rows
@@ -71,7 +70,7 @@ _EVEN: Final = 2.0  # weights with a smaller spread than this are nearly even
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LinearStatistics:
+class LinearStatistics(Mechanism):
     """Reweight points of a known distribution so that they have the noisy statistics of the table.
 
     Parameters
@@ -131,8 +130,14 @@ class LinearStatistics:
     __repr__ = short
     name: ClassVar[str] = "LinearStatistics"
     summary: ClassVar[str] = "statistics of your choice on reweighted points, with a certified error for each"
-    relations: ClassVar[tuple[Relation, ...]] = ("add-remove", "replace-one")
     caveat: ClassVar[str] = "few_points"
+    report: ClassVar[str] = (
+        "weighted public points so that chosen statistics of them agree with their noisy values. What was not "
+        "chosen is as in the public points."
+    )
+    not_proved: ClassVar[Statement] = Statement("not_proved_beyond_workload")
+    density: ClassVar[str | None] = "points"
+    certified_means: ClassVar[CertifiedMeans | None] = staticmethod(certified_means)
 
     statistics: tuple[str | Stat | RowFunction, ...] = ()
     degree: int = 2
@@ -158,9 +163,14 @@ class LinearStatistics:
             )
 
     @classmethod
-    def small(cls) -> "LinearStatistics":
+    def small(cls) -> Self:
         """Return settings under which a run takes milliseconds, for privacy tests."""
         return cls(degree=1, bins=2, points=8, mu="product")
+
+    @classmethod
+    def audited(cls, schema: Schema) -> tuple[Self, ...]:
+        """Return the small settings, without statistics and with some."""
+        return cls.small(), replace(cls.small(), statistics=tuple(truths(schema)))
 
     def run(self, curator: Curator, schema: Schema, budget: Budget, rng: np.random.Generator) -> ReleasedModel:
         """Return one atom per point with a positive weight, spending exactly ``budget``."""
@@ -219,39 +229,48 @@ class LinearStatistics:
         """Say what the guarantee takes on the caller's word."""
         return () if self._is_named else (Notice("mu_public", {"mu": repr(self.mu)}),)
 
-    def plan(self, schema: Schema, budget: Budget, terms: Terms, rng: np.random.Generator) -> Planned:  # noqa: ARG002
-        """Return what `run` would ask, and the noise on each statistic."""
-        questions, workload = self.check(schema, budget, terms), self._workload(schema)
+    def questions(self, schema: Schema, budget: Budget, terms: Terms, rng: np.random.Generator) -> Questions:
+        """Return what `run` would ask: no model of ``mu`` is fitted, and its cells stand there as one."""
+        del rng
+        of_mu, of_workload = self._costs(budget)
+        kind, rows = cast("MeasuredMu", self.mu), float(told_rows(terms))
+        asked = () if of_mu is None else planned_mu(schema, of_mu, terms, kind, rows)
+        return *asked, *self._workload(schema).questions(schema, of_workload, terms.relation, terms.rows)
+
+    def expected(
+        self, schema: Schema, budget: Budget, terms: Terms, questions: Questions, rng: np.random.Generator
+    ) -> tuple[Statement, ...]:
+        """Return the noise on each statistic."""
+        del budget, rng
+        workload = self._workload(schema)
         first = workload_answers(questions, workload, terms.rows)[0]
         law = first.noise(terms.relation, terms.max_rows)
-        one = _known(terms) * (first.scale if isinstance(first, Statistics) else 1)
+        one = told_rows(terms) * (first.scale if isinstance(first, Statistics) else 1)
         largest = sum_tail(law.kind, law.parameter, 1, self._failure / (workload.size + 1))
-        return Planned(
-            questions=questions,
-            accuracy=(
-                Statement(
-                    "expected_statistic_noise",
-                    law.mean_absolute / one,
-                    {"statistics": workload.size, "unit": workload.unit},
-                ),
-                Statement(
-                    "largest_statistic_noise",
-                    largest / one,
-                    {"confidence": float(self.confidence), "unit": workload.unit},
-                ),
-            ),
+        fields = {"statistics": workload.size, "unit": workload.unit}
+        surely = {"confidence": float(self.confidence), "unit": workload.unit}
+        return (
+            Statement("expected_statistic_noise", law.mean_absolute / one, fields),
+            Statement("largest_statistic_noise", largest / one, surely),
         )
 
-    def check(self, schema: Schema, budget: Budget, terms: Terms) -> tuple[Question, ...]:
-        """Refuse, from public numbers alone, what `run` would refuse; return its questions otherwise."""
-        of_mu, of_workload = self._costs(budget)
-        questions: list[MuQuestion | Statistics] = []
-        if of_mu is not None:
-            questions += planned_mu(schema, of_mu, terms, cast("MeasuredMu", self.mu), _known(terms))
-        questions += self._workload(schema).questions(schema, of_workload, terms.relation, terms.rows)
-        for question in questions:
-            question.noise(terms.relation, terms.max_rows)  # refuses noise that could leave 64 bits
-        return tuple(questions)
+    def warnings(self, schema: Schema, answers: Sequence[Answer], accuracy: Sequence[Statement]) -> tuple[Notice, ...]:
+        """Say where a density collapsed onto few points, and where an error could be as large as a share can be."""
+        del schema, answers
+        found = {statement.code: statement.value or 0.0 for statement in accuracy}
+        alike, drowned = found["effective_points"], found["certified_error"]
+        warned = []
+        if alike < FEW_ATOMS and found["spread_of_weights"] >= _EVEN:
+            warned.append(Notice("collapsed", {"points": alike}))
+        if drowned >= 1.0:
+            warned.append(Notice("not_certified", {"error": drowned}))
+        return tuple(warned)
+
+    def own_points(self) -> OwnPoints | None:
+        """Return ``mu`` where it is no name of ours."""
+        if isinstance(self.mu, str) and self.mu in get_args(Mu):
+            return None
+        return OwnPoints(setting="mu", rows=self.mu, count=self.points, place=lambda points: replace(self, mu=points))
 
     @property
     def _failure(self) -> Fraction:
@@ -303,11 +322,6 @@ class LinearStatistics:
         return max_entropy_weights(matrix[seen], targets[seen], noise)[0]
 
 
-def _known(terms: Terms) -> float:
-    """Return a number of rows for plans."""
-    return float(max(1, terms.rows or terms.expected_rows or 1))
-
-
 def _texts(statistics: object) -> tuple[str | RowFunction, ...]:
     """Return statistics as plain texts and functions."""
     listed = (statistics,) if isinstance(statistics, str | Stat | RowFunction) else statistics
@@ -329,47 +343,3 @@ def _texts(statistics: object) -> tuple[str | RowFunction, ...]:
         if isinstance(each, str):
             stat(each)  # refuses what cannot be read
     return tuple(each.text if isinstance(each, Stat) else each for each in listed)
-
-
-def _warnings(schema: Schema, answers: Sequence[Answer], accuracy: Sequence[Statement]) -> tuple[Notice, ...]:
-    """Say where a density collapsed onto few points, and where an error could be as large as a share can be."""
-    del schema, answers
-    found = {statement.code: statement.value or 0.0 for statement in accuracy}
-    alike, drowned = found["effective_points"], found["certified_error"]
-    warned = []
-    if alike < FEW_ATOMS and found["spread_of_weights"] >= _EVEN:
-        warned.append(Notice("collapsed", {"points": alike}))
-    if drowned >= 1.0:
-        warned.append(Notice("not_certified", {"error": drowned}))
-    return tuple(warned)
-
-
-def _own_points(mechanism: LinearStatistics) -> OwnPoints | None:
-    """Return ``mu`` where it is no name of ours."""
-    if isinstance(mechanism.mu, str) and mechanism.mu in get_args(Mu):
-        return None
-    return OwnPoints(
-        setting="mu", rows=mechanism.mu, count=mechanism.points, place=lambda points: replace(mechanism, mu=points)
-    )
-
-
-def _audited(schema: Schema) -> tuple[LinearStatistics, ...]:
-    """Return the small settings, without statistics and with some."""
-    return LinearStatistics.small(), replace(LinearStatistics.small(), statistics=tuple(truths(schema)))
-
-
-REGISTRATION: Final = Registration(
-    kind=LinearStatistics,
-    page="docs/linear-statistics.md",
-    report="weighted public points so that chosen statistics of them agree with their noisy values. What was not "
-    "chosen is as in the public points.",
-    not_proved=Statement("not_proved_beyond_workload"),
-    one_row_per_unit=False,
-    two_valued=False,
-    takes_priors=False,
-    warnings=_warnings,
-    own_points=_own_points,
-    audited=_audited,
-    density="points",
-    certified_means=certified_means,
-)

@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, Final, Literal, get_args
+from typing import ClassVar, Final, Literal, Self, get_args
 
 import numpy as np
 
@@ -20,9 +20,9 @@ from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.questions.second_moment.question import SecondMoment
 from lapwing.kernel.questions.shared.coordinates import ConvexSet, Coordinates
 from lapwing.kernel.room.curator import Curator
-from lapwing.kernel.terms import Relation, Terms
+from lapwing.kernel.terms import Terms
+from lapwing.mechanisms.shared.base import Mechanism, Questions
 from lapwing.mechanisms.shared.one_way import told_rows
-from lapwing.mechanisms.shared.registration import Registration, no_warnings, nothing_assumed, nothing_certified
 from lapwing.mechanisms.shared.settings import check_choice, check_number, check_whole
 from lapwing.mechanisms.shared.vectors.certified_pairs import pair_statements, planned_noise
 from lapwing.mechanisms.shared.vectors.means import CellSettings, VectorCells, paper_means, paper_questions
@@ -36,7 +36,6 @@ from lapwing.mechanisms.shared.vectors.model import (
     planned_cells,
 )
 from lapwing.mechanisms.shared.vectors.row_vectors import Numbers, checked_projection, projector, row_coordinates
-from lapwing.model.certificate.cost_lines import Planned
 from lapwing.model.certificate.statements import Statement
 from lapwing.model.model import ReleasedModel, whole_rows
 from lapwing.schema.scalars import is_among, told
@@ -49,7 +48,7 @@ ALL_ROWS: Final = 2.0**60  # so many rows that every question is asked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Microaggregation:
+class Microaggregation(Mechanism):
     """Release noisy means of rows that lie together, and draw rows from them by randomised rounding.
 
     Parameters
@@ -115,8 +114,12 @@ class Microaggregation:
     __repr__ = short
     name: ClassVar[str] = "Microaggregation"
     summary: ClassVar[str] = "means of similar rows in cells along the leading directions; many Boolean columns"
-    relations: ClassVar[tuple[Relation, ...]] = ("add-remove", "replace-one")
     caveat: ClassVar[str] = "columns_apart_in_cells"
+    report: ClassVar[str] = (
+        "put similar rows into cells, took noisy means of each cell, and draws rows around these means. Single rows "
+        "are blurred by it."
+    )
+    not_proved: ClassVar[Statement] = Statement("not_proved_of_uncounted")
 
     constants: Constants = "tight"
     convex_set: ConvexSet | Callable[[np.ndarray], np.ndarray] = "box"
@@ -148,21 +151,17 @@ class Microaggregation:
             raise ParameterError("intervals must be a whole number from 2 to 256; 16 suits most tables", code="LW302")
         check_whole(self, "intervals", 2, 256)
 
-    certified = nothing_certified
-    assumptions = nothing_assumed
-
     @classmethod
-    def small(cls) -> "Microaggregation":
+    def small(cls) -> Self:
         """Return settings under which a run takes milliseconds, for privacy tests."""
         return cls(intervals=2, directions=1, bins=2)
 
     def run(self, curator: Curator, schema: Schema, budget: Budget, rng: np.random.Generator) -> ReleasedModel:  # noqa: ARG002
         """Return one atom per cell, spending exactly ``budget``."""
-        coordinates = self._coordinates(schema)
+        coordinates = self._checked(schema, budget, curator.terms)
         project = projector(coordinates, self.convex_set if callable(self.convex_set) else None)
 
         if self.constants == "paper":
-            self._check_paper(budget, curator.terms)
             damping = self._paper_damping(coordinates, budget, curator.terms)
             found, rows = paper_means(curator, coordinates, budget, damping, project), curator.terms.rows
             return means_as_model(schema, coordinates, found, whole_rows(found.rows) if rows is None else rows, {})
@@ -182,27 +181,30 @@ class Microaggregation:
             Statement("cells_of_directions", float(last.cells), {"directions": directions}),
         )
 
-    def plan(self, schema: Schema, budget: Budget, terms: Terms, rng: np.random.Generator) -> Planned:  # noqa: ARG002
+    def questions(self, schema: Schema, budget: Budget, terms: Terms, rng: np.random.Generator) -> Questions:
         """Return what `run` would ask; cells stand there as one, because earlier answers choose them."""
-        coordinates = self.check(schema, budget, terms)
-        rows = float(told_rows(terms))
-        details, left = self._details(schema, coordinates, budget)
-        questions, cells = self._planned(schema, coordinates, left, terms, rows)
+        del rng
+        return self._planned(schema, self._checked(schema, budget, terms), budget, terms, float(told_rows(terms)))[0]
+
+    def expected(
+        self, schema: Schema, budget: Budget, terms: Terms, questions: Questions, rng: np.random.Generator
+    ) -> tuple[Statement, ...]:
+        """Return the noise on the means, and how many cells there may be."""
+        del rng
+        rows, coordinates = float(told_rows(terms)), self._coordinates(schema)
+        _, cells = self._planned(schema, coordinates, budget, terms, rows)
         sums = next(each for each in reversed(questions) if isinstance(each, CellSums))
         noise = sums.noise(terms.relation, terms.max_rows).mean_absolute / sums.scale
-        return Planned(
-            questions=(*details, *questions),
-            accuracy=(
-                Statement("expected_mean_noise", noise)
-                if sums.damping is not None
-                else Statement("expected_mean_noise_of_all", noise / rows),
-                Statement("cells_of_vectors", cells, {"coordinates": coordinates.size}),
-                *planned_noise(questions, terms, rows),
-            ),
+        return (
+            Statement("expected_mean_noise", noise)
+            if sums.damping is not None
+            else Statement("expected_mean_noise_of_all", noise / rows),
+            Statement("cells_of_vectors", cells, {"coordinates": coordinates.size}),
+            *planned_noise(questions, terms, rows),
         )
 
-    def check(self, schema: Schema, budget: Budget, terms: Terms) -> Coordinates:
-        """Refuse, from public numbers alone, what `run` would refuse; return the coordinates otherwise."""
+    def _checked(self, schema: Schema, budget: Budget, terms: Terms) -> Coordinates:
+        """Refuse, from public numbers alone, what some answers would lead to; return the coordinates otherwise."""
         coordinates = self._coordinates(schema)
         if callable(self.convex_set):
             box = projector(coordinates)
@@ -218,9 +220,7 @@ class Microaggregation:
                 "laws fit in memory for these columns; use fewer",
                 code="LW502",
             )
-        details, left = self._details(schema, coordinates, budget)
-        questions, _ = self._planned(schema, coordinates, left, terms, ALL_ROWS)
-        for question in (*details, *questions):
+        for question in self._planned(schema, coordinates, budget, terms, ALL_ROWS)[0]:
             question.noise(terms.relation, terms.max_rows)  # refuses noise that could leave 64 bits
         return coordinates
 
@@ -253,12 +253,6 @@ class Microaggregation:
             raise ParameterError("constants='paper' is for convex_set='box'; use constants='tight'", code="LW316")
         return row_coordinates(schema, self.numbers, self.intervals, self.convex_set, coding=coding)
 
-    def _details(
-        self, schema: Schema, coordinates: Coordinates, budget: Budget
-    ) -> tuple[tuple[MarginalCounts, ...], Budget]:
-        """Return the questions for what lies inside groups of wide columns, and the budget that they leave."""
-        return ((), budget) if self.constants == "paper" else details_and_rest(schema, coordinates, budget)
-
     def _check_paper(self, budget: Budget, terms: Terms) -> None:
         """Refuse the paper's constants where its proof does not reach."""
         if budget.notion != "pure":
@@ -279,7 +273,7 @@ class Microaggregation:
 
     def _planned(
         self, schema: Schema, coordinates: Coordinates, budget: Budget, terms: Terms, rows: float
-    ) -> tuple[tuple[SecondMoment | CellSums, ...], float]:
+    ) -> tuple[tuple[MarginalCounts | SecondMoment | CellSums, ...], float]:
         """Return the questions, with one cell in place of those that answers choose, and the most cells."""
         if self.constants == "paper":
             moment, (of_rows, of_means) = paper_questions(coordinates, budget)
@@ -289,17 +283,6 @@ class Microaggregation:
                 coordinates=coordinates, projection=None, summed="damped means", damping=damping, cost=of_means
             )
             return (moment, counts, means), max(1.0, math.floor(math.sqrt(rows)))
-        return planned_cells(coordinates, budget, terms, self._cells(schema, coordinates), rows)
-
-
-REGISTRATION: Final = Registration(
-    kind=Microaggregation,
-    page="docs/microaggregation.md",
-    report="put similar rows into cells, took noisy means of each cell, and draws rows around these means. Single rows "
-    "are blurred by it.",
-    not_proved=Statement("not_proved_of_uncounted"),
-    one_row_per_unit=False,
-    two_valued=False,
-    takes_priors=False,
-    warnings=no_warnings,
-)
+        details, left = details_and_rest(schema, coordinates, budget)
+        questions, most = planned_cells(coordinates, left, terms, self._cells(schema, coordinates), rows)
+        return (*details, *questions), most

@@ -18,8 +18,7 @@ from lapwing.kernel.questions.cell_sums.question import CellSums
 from lapwing.kernel.questions.second_moment.question import SecondMoment
 from lapwing.kernel.questions.tree_counts.question import TreeCounts
 from lapwing.kernel.terms import Terms
-from lapwing.mechanisms.registry import registration_of
-from lapwing.mechanisms.shared.registration import Asked, Work
+from lapwing.mechanisms.shared.base import Work
 from lapwing.model.certificate.cost_lines import Planned, PlannedQuestion
 from lapwing.model.certificate.statements import Statement
 from lapwing.release.runs.misfits import first_question, of_mechanism
@@ -179,14 +178,8 @@ def _reading(columns: int, rows: int | None) -> int:
 
 def own_work(settings: Settings, questions: Sequence[PlannedQuestion], terms: Terms, rows: int) -> Work | None:
     """Return what the mechanism itself needs; None where that is counting alone."""
-    work = registration_of(settings.mechanism).work
-    if work is None:
-        return None
     _, budget = first_question(settings, settings.request.budget, terms)
-    asked = of_mechanism(questions)
-    return work(
-        settings.mechanism, Asked(schema=settings.schema, budget=budget, terms=terms, questions=asked, rows=rows)
-    )
+    return settings.mechanism.work(settings.schema, budget, terms, of_mechanism(questions), rows)
 
 
 def noisy_counts(question: PlannedQuestion) -> int:
@@ -303,7 +296,7 @@ def max_rows_effects(settings: Settings, terms: Terms, plan: Planned, rows: int)
     terms: its terms, with the schema's own number of rows; rows: the number of rows that are used in all, the same for
     every plan. Returns in increasing order, the schema's own number among them.
     """
-    if settings.schema.privacy_unit is None or registration_of(settings.mechanism).one_row_per_unit:
+    if settings.schema.privacy_unit is None or settings.mechanism.one_row_per_unit:
         return ()
     own = terms.max_rows
     plans = {own: (plan, terms)}
