@@ -158,10 +158,11 @@ def told_address(text: str) -> str:
     return quote(f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}")
 
 
-def stored_reader(found: Sequence[str]) -> LazyReader:
+def stored_reader(paths: Sequence[str | os.PathLike[str]]) -> LazyReader:
     """Return a reader of the Parquet files at addresses."""
+    found = [os.fspath(path) for path in paths]
     what = f"the table at {told_address(found[0])} cannot be read; check the address and the keys of the store"
-    return LazyReader(guarded(what, lambda: pl.scan_parquet(list(found), hive_partitioning=False)), what)
+    return LazyReader(guarded(what, lambda: pl.scan_parquet(found, hive_partitioning=False)), what)
 
 
 # -- Tables that are found by their names: files of a folder, or tables of a database.

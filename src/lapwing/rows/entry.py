@@ -31,7 +31,7 @@ from lapwing.rows.files import (
     is_typed,
     open_file,
 )
-from lapwing.rows.frames import FrameReader, LazyReader, Types, arrow_reader, batch_reader, pandas_reader, polars_reader
+from lapwing.rows.frames import LazyReader, Types, arrow_reader, batch_reader, pandas_reader, polars_reader
 from lapwing.rows.guard import bounded, guarded
 from lapwing.rows.kinds import Held, Kind, can_fit
 from lapwing.rows.out.databases import not_installed
@@ -45,25 +45,23 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class EngineReader(Protocol):
-    """A table whose rows an engine keeps, codes and counts."""
+class RowReader(Protocol):
+    """A table that can be read, again and again, in one stable order: at least one and at most so many rows at a time.
+
+    `known_rows`, where they can be had without reading it, are private.
+    """
 
     known_rows: int | None
-
-    @property
-    def types(self) -> Types:
-        """The columns."""
 
     def chunks(self, columns: Sequence[str], rows: int) -> Iterator[dict[str, RawColumn]]:
         """Yield the columns' cells, at most `rows` rows at a time."""
 
 
-_Frame = FrameReader | LazyReader | RelationReader | DatasetReader | EngineReader
-RowReader = _Frame | FilesReader
-"""A table that can be read, again and again, in one stable order: at least one and at most so many rows at a time.
+class _Frame(RowReader, Protocol):
+    @property
+    def types(self) -> Types:
+        """The columns."""
 
-`known_rows`, where they can be had without reading it, are private.
-"""
 
 _LIBRARIES: Final[Mapping[tuple[str, str], tuple[Kind, Callable[[Any], _Frame]]]] = {
     ("polars", "DataFrame"): ("polars", polars_reader),
@@ -130,7 +128,7 @@ class Source(Origin):
             assert isinstance(file, TypedFile)
             return pl.DataFrame(schema=file.schema)
         if self.form == "store":
-            return pl.DataFrame(schema=stored_reader(self._addresses).schema)
+            return pl.DataFrame(schema=stored_reader(self.paths).schema)
         # What PyArrow calls a schema is all that is needed of its tables, batches and datasets.
         return self.table.schema.empty_table() if self.kind == "pyarrow" else self.table
 
@@ -166,12 +164,8 @@ class Source(Origin):
     def _reader(self) -> _Frame:
         """What reads a table that is no files."""
         if self.form == "store":
-            return stored_reader(self._addresses)
+            return stored_reader(self.paths)
         return source_of(self.table)._reader if self.read is None else self.read(self.table)
-
-    @property
-    def _addresses(self) -> list[str]:
-        return [os.fspath(path) for path in self.paths]
 
     @cached_property
     def _stamps(self) -> FileStamps:
@@ -265,14 +259,9 @@ def tables_by_name(data: object, names: Sequence[str]) -> dict[str, Source]:
 def entering(data: object) -> Iterator[Any]:
     """Give the sources of private tables, which are held for private until the block ends."""
     found = sources_of(data)
-    with holding_private(*_parts(found)):
+    tables = found.values() if isinstance(found, Mapping) else found if isinstance(found, tuple) else (found,)
+    with holding_private(*filter(None, tables)):
         yield found
-
-
-def _parts(found: Source | Mapping[str, Source] | tuple[Source, ...] | None) -> tuple[Source, ...]:
-    if isinstance(found, Mapping):
-        return tuple(found.values())
-    return found if isinstance(found, tuple) else () if found is None else (found,)
 
 
 def private_boundary(function: Callable[P, T]) -> Callable[P, T]:
