@@ -244,6 +244,6 @@ def test_no_file_knows_a_mechanism_but_the_public_names_and_the_audits_that_choo
 def test_a_file_that_asks_for_a_kind_of_mechanism_is_named(tmp_path):
     (tmp_path / "mechanisms" / "trees" / "grid").mkdir(parents=True)
     (tmp_path / "runs.py").write_text("def f():\n    from lapwing.mechanisms.trees.grid.mechanism import Grid\n")
-    (tmp_path / "verbs.py").write_text("from lapwing.mechanisms.registry import registration_of\n")
+    (tmp_path / "verbs.py").write_text("from lapwing.mechanisms.registry import kind_named\n")
 
     assert importers(tmp_path) == {"runs.py"}
