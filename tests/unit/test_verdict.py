@@ -16,10 +16,11 @@ from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.questions.table_distances.question import TableDistances
 from lapwing.model import compared
 from lapwing.model.certificate.certificate import CERTIFICATES, Certificate
-from lapwing.model.certificate.verdict import WORDS, Grade, Verdict
+from lapwing.model.certificate.notices import Notice
+from lapwing.model.certificate.verdict import WAYS, WORDS, Grade, Verdict
 from lapwing.model.compared import choose_tables
 from lapwing.release.runs.generators import generator
-from lapwing.release.runs.judged import NO_ROW, _in_order
+from lapwing.release.runs.judged import _in_order
 from lapwing.release.runs.verdict.expected import expected_error, graded, placed
 from lapwing.release.runs.verdict.terms import Terms, learnt_pairs, led_pairs, terms_of
 from lapwing.rows.source import all_codes, coded_table
@@ -85,7 +86,7 @@ def test_few_rows_are_noise_and_the_verdict_says_so():
     assert true[2] > 0.4
     assert words(release)[2] == words(release)[3] == "none"
     assert words(release)[1] != "good"
-    assert {"how columns depend on each other", NO_ROW} & set(verdict.not_for)
+    assert {Notice("not_for_relations"), Notice("not_for_anything")} & set(verdict.not_for)
 
 
 def test_columns_alone_never_give_pairs_and_no_budget_would():
@@ -94,18 +95,17 @@ def test_columns_alone_never_give_pairs_and_no_budget_would():
 
     assert words(release) == {1: "good", 2: "none", 3: "none"}
     assert (verdict.learnt, verdict.pairs) == (0, 10)
-    assert "pairs none (none was counted), triples none (none was counted); 0 of 10" in verdict.line
-    assert "No budget" in verdict.better
-    assert "pairs" in verdict.better
+    assert "pairs not reliable (none was counted), triples not reliable (none was counted); 0 of 10" in verdict.text
+    assert (verdict.better.code, verdict.better.fields["what"]) == ("better_never", "pairs")
 
 
 def test_the_next_grade_comes_with_the_budget_that_is_named():
     frame = chained(5000)
     release = lw.synthesize(frame, SCHEMA, epsilon="0.2", delta="1e-9", mechanism="Adaptive", seed=3)
     first = release.certificate.verdict
-    assert " would be " in first.better
-    ways = {"Pairs": 2, "Single columns": 1, "Triples": 3}[first.better.split(" would be ")[0]]
-    epsilon = first.better.rsplit(" ", 1)[1]
+    assert first.better.code == "better_at"
+    ways = next(ways for ways, what in WAYS.items() if what == first.better.fields["what"])
+    epsilon = first.better.fields["cost"].rsplit(" ", 1)[1]
 
     more = lw.synthesize(frame, SCHEMA, epsilon=epsilon, delta="1e-9", mechanism="Adaptive", seed=3)
 
@@ -113,7 +113,7 @@ def test_the_next_grade_comes_with_the_budget_that_is_named():
 
 
 def test_relations_of_four_columns_are_said_to_be_absent_unless_they_were_counted(precise):
-    absent = "relations of four columns but the strongest, or of more: none was looked for"
+    absent = Notice("not_for_weak_four")
     tree = lw.synthesize(chained(2000), SCHEMA, epsilon=2, mechanism="PMM", expected_rows=2000, seed=3)
 
     assert absent in precise[1].certificate.verdict.not_for
@@ -172,8 +172,8 @@ def test_pairs_that_a_near_prior_told_of_have_a_grade_though_none_was_counted(ne
 
     assert verdict.learnt == 0
     assert {grade.ways: grade.word for grade in verdict.grades}[2] in ("good", "fair", "weak")
-    assert "none was counted" not in verdict.line
-    assert "; 0 of 10 pairs learnt" in verdict.line
+    assert "none was counted" not in verdict.text
+    assert "; 0 of 10 pairs learnt" in verdict.text
 
 
 def test_a_far_prior_changes_no_verdict():
@@ -253,7 +253,7 @@ def test_rows_that_may_all_be_noise_are_good_for_nothing():
     for release in some:
         assert set(words(release).values()) == {"none"}
     # About one in 150 has so many rows by chance that noise alone is no explanation, and more budget is spoken of.
-    explained = [release for release in some if NO_ROW in str(release.certificate)]
+    explained = [release for release in some if Notice("not_for_anything") in release.certificate.verdict.not_for]
     assert not any(release.certificate.verdict.better for release in explained)
     assert len(explained) >= len(some) - 2
 
@@ -326,12 +326,13 @@ def test_an_error_is_a_share():
 
 
 def test_what_is_written_is_read_back_and_nonsense_is_refused():
+    better = {"what": "pairs", "word": "good", "cost": "epsilon 3"}
     grade = Grade(ways=2, word="fair", error=0.031, fresh=0.01, independent=0.2)
-    verdict = Verdict(grades=(grade,), learnt=3, pairs=10, better="Pairs would be good at about epsilon 3")
+    verdict = Verdict(grades=(grade,), learnt=3, pairs=10, better=Notice("better_at", better))
 
     assert CERTIFICATES.read(Verdict, json.loads(json.dumps(CERTIFICATES.write(verdict)))) == verdict
-    assert verdict.line == (
-        "Verdict: pairs fair (expected error 3.1 %, fresh rows 1.0 %); 3 of 10 pairs learnt. "
+    assert verdict.text == (
+        "pairs fair (expected error 3.1 %, a new sample 1.0 %); 3 of 10 pairs learnt. "
         "Pairs would be good at about epsilon 3."
     )
     for key, value in (("word", "great"), ("error", 1.5), ("error", float("nan")), ("ways", 4)):

@@ -217,7 +217,7 @@ def _as_part(release: Release, parent: Release | None) -> Release:
     told_more = replace(
         release.certificate,
         warnings=(*release.certificate.warnings, *few, ONE_OF_SEVERAL),
-        verdict=verdict and replace(verdict, better=""),
+        verdict=verdict and replace(verdict, better=None),
     )
     return replace(release, certificate=told_more)
 

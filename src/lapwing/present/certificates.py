@@ -1,5 +1,6 @@
 """What a certificate says, fact by fact, of one table or of linked ones: the same words wherever it is shown."""
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -12,11 +13,11 @@ from lapwing.model.certificate.declared import KeptRule, KeptTable
 from lapwing.model.certificate.issued import SHOWN, Beside, Issued
 from lapwing.model.certificate.notices import Notice
 from lapwing.model.certificate.promise import Pairs, pairs_apart, unit_field
-from lapwing.model.certificate.verdict import WORDS, Verdict, Word
+from lapwing.model.certificate.verdict import WAYS, WORDS, Grade, Verdict, Word
 from lapwing.model.linked_files import ONE_OF_SEVERAL, LinkedCertificate
 from lapwing.present.attacks import attack_fact, detail_facts
 from lapwing.present.costs import amount_of, cost_summary
-from lapwing.present.document import Document, Fact, Facts, Section, Text, counted, sentence
+from lapwing.present.document import Document, Fact, Facts, Section, Text, counted, sentence, upper_first
 from lapwing.present.messages import labelled, say
 from lapwing.present.promises import (
     amount_text,
@@ -88,7 +89,7 @@ def not_for_section(verdict: Verdict | None) -> tuple[Section, ...]:
     if verdict is None or not verdict.not_for:
         return ()
     title = say("certificate.not_for", count=len(verdict.not_for))
-    return (Section("not-for", title, (Text("", verdict.not_for),)),)
+    return (Section("not-for", title, (Text("", tuple(each.text for each in verdict.not_for)),)),)
 
 
 def cost_section(paid: Certificate) -> Section:
@@ -236,12 +237,46 @@ def _requested_first(whole: Promised) -> Pairs:
     return tuple(sorted(whole.epsilons, key=lambda pair: pair[0] != whole.requested.delta))
 
 
+def verdict_text(verdict: Verdict) -> str:
+    """Return the verdict as one line."""
+    grades = ", ".join(
+        say(
+            "verdict.grade",
+            what=WAYS[each.ways],
+            word=say(f"verdict.word.{each.word}"),
+            figures=figures_of(verdict, each),
+        )
+        for each in verdict.grades
+    )
+    learnt = say("verdict.learnt", learnt=verdict.learnt, pairs=verdict.pairs) if verdict.pairs else ""
+    better = "" if verdict.better is None else f" {upper_first(verdict.better.text)}."
+    return "; ".join(filter(None, (grades, learnt))) + f".{better}"
+
+
+def grades_text(verdict: Verdict) -> str:
+    """Return the grades alone."""
+    return ", ".join(f"{WAYS[each.ways]} {say(f'verdict.word.{each.word}')}" for each in verdict.grades)
+
+
+def figures_of(verdict: Verdict, grade: Grade) -> str:
+    """Return what a grade rests on."""
+    if not verdict.is_known(grade):
+        return say("verdict.uncounted")
+    return say("verdict.figures", error=_two_digits(grade.error), fresh=_two_digits(grade.fresh))
+
+
+def _two_digits(share: float) -> str:
+    """Return a share in percent, with two digits that count."""
+    digits = max(0, 1 - math.floor(math.log10(100 * share))) if 0 < share < 0.1 else 0
+    return f"{100 * share:.{min(digits, 2)}f} %"
+
+
 def verdict_facts(verdict: Verdict | None) -> Iterator[Fact]:
     """Yield the verdict, or that there is none, and what follows from it."""
     label = say("label.verdict")
-    yield Fact("verdict", label, say("verdict.none") if verdict is None else verdict.said)
+    yield Fact("verdict", label, say("verdict.unknown") if verdict is None else verdict_text(verdict))
     if verdict is not None and verdict.not_for:
-        yield Fact("not_for", say("label.not_for"), f"{'; '.join(verdict.not_for)}.")
+        yield Fact("not_for", say("label.not_for"), f"{'; '.join(each.text for each in verdict.not_for)}.")
 
 
 def _rules(rules: Sequence[KeptRule]) -> Iterator[Fact]:

@@ -92,6 +92,20 @@ CODES: Final[Mapping[str, Mapping[str, Any]]] = {
     "list_needs": {"fields": _Names, "rows": int},
     "ends_unseen": {"fields": _Names, "rows": int},
     "ends_cut_off": {"fields": _Names, "rows": int, "share": float},
+    # of verdicts: what another budget would make of it, and what the rows are not for
+    "better_at": {"what": str, "word": str, "cost": str},
+    "better_never": {"what": str, "times": int},
+    "better_unknown": {"what": str},
+    "counted_at": {"cost": str},
+    "not_for_anything": {},
+    "not_for_rare_values": {"rows": int},
+    "not_for_single_values": {},
+    "not_for_relations": {},
+    "not_for_weak_relations": {},
+    "not_for_uncounted_pairs": {"pairs": int},
+    "not_for_triples": {},
+    "not_for_four": {},
+    "not_for_weak_four": {},
     # of evaluations that are bought
     "wide": {"ways": int, "lower": float, "upper": float},
 }

@@ -1,11 +1,12 @@
 """The verdict on a release as its certificate holds it: grades, what they rest on, and what not to use the rows for."""
 
-import math
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar, Final, Literal, cast, get_args
+from typing import Final, Literal, cast, get_args
 
 from lapwing.errors import ParameterError
+from lapwing.model.certificate.notices import Notice
+from lapwing.on_demand import Told
 
 Word = Literal["good", "fair", "weak", "none"]
 WORDS: Final = cast("tuple[Word, ...]", get_args(Word))
@@ -39,7 +40,7 @@ class Grade:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class Verdict(Told):
     """Say how good a release is, from released numbers alone.
 
     grades: of single columns, pairs and triples, as far as there are so many columns; learnt, pairs: how many pairs of
@@ -48,13 +49,11 @@ class Verdict:
     should not be used for.
     """
 
-    document: ClassVar = ("line", "grades", "learnt", "pairs", "better", "not_for")
-
     grades: tuple[Grade, ...]
     learnt: int
     pairs: int
-    better: str = ""
-    not_for: tuple[str, ...] = ()
+    better: Notice | None = None
+    not_for: tuple[Notice, ...] = ()
 
     def __repr__(self) -> str:
         return f"Verdict({self.short})"
@@ -66,28 +65,13 @@ class Verdict:
     @property
     def short(self) -> str:
         """The grades alone."""
-        return ", ".join(f"{WAYS[each.ways]} {each.word}" for each in self.grades)
+        return str(self._told("grades"))
 
     @property
-    def line(self) -> str:
-        """The verdict in one line, as it stands in files."""
-        return f"Verdict: {self.said}"
+    def text(self) -> str:
+        """The verdict as one line."""
+        return str(self._told("text"))
 
-    @property
-    def said(self) -> str:
-        """The verdict in one line, without the word for it."""
-        said = [f"{WAYS[each.ways]} {each.word} ({self.figures(each)})" for each in self.grades]
-        learnt = f"; {self.learnt:,} of {self.pairs:,} pairs learnt" if self.pairs else ""
-        return f"{', '.join(said)}{learnt}.{f' {self.better}.' * bool(self.better)}"
-
-    def figures(self, grade: Grade) -> str:
-        """Return what a grade rests on; of relations of which none was looked at, nothing is known."""
-        if grade.ways > 1 and not self.learnt and grade.word == WORDS[-1]:
-            return "none was counted"
-        return f"expected error {_percent(grade.error)}, fresh rows {_percent(grade.fresh)}"
-
-
-def _percent(share: float) -> str:
-    """Return a share in percent, with two digits that count."""
-    digits = max(0, 1 - math.floor(math.log10(100 * share))) if 0 < share < 0.1 else 0
-    return f"{100 * share:.{min(digits, 2)}f} %"
+    def is_known(self, grade: Grade) -> bool:
+        """Whether a grade rests on figures; of relations of which none was looked at, nothing is known."""
+        return grade.ways == 1 or bool(self.learnt) or grade.word != WORDS[-1]

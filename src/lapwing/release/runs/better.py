@@ -16,6 +16,7 @@ from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.questions.sparse_counts.question import SparseCounts
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.registry import is_known
+from lapwing.model.certificate.notices import Notice
 from lapwing.model.certificate.verdict import WAYS, WORDS, Grade
 from lapwing.release.runs.misfits import of_mechanism
 from lapwing.release.runs.plan.foretold import foretold
@@ -43,16 +44,16 @@ _HOPEFUL: Final = _View(rows=1.33, error=0.7, unseen=1.0)
 
 def better_budget(
     settings: Settings, terms: Terms, answers: Sequence[Answer], released: Released, grades: Sequence[Grade]
-) -> str:
+) -> Notice | None:
     """Say at which budget the most important grade that is not good would be better; nothing of unknown mechanisms."""
     below = {grade.ways: grade for grade in grades if grade.word != WORDS[0]}
     ways = next((each for each in _IMPORTANT if each in below), None)
     if ways is None or not is_known(settings.mechanism):
-        return ""
+        return None
     what, grade = WAYS[ways], below[ways]
     asked = [each for times in _STEPS if (each := _more(settings, Fraction(times))) is not None]
     if ways > 1 and any(isinstance(each.question, SparseCounts) for each in answers):
-        return f"Whether more budget would make {what} better cannot be foretold"  # nobody knows how cells would be cut
+        return Notice("better_unknown", {"what": what})  # nobody knows how cells would be cut
 
     def found(step: Settings, view: _View = _CAREFUL) -> tuple[Grade, bool]:
         return _there(step, terms, released, ways, view) or (grade, False)
@@ -63,13 +64,14 @@ def better_budget(
     is_noise = ways > 1 and grades[0].word == WORDS[-1]  # rows that look like no others
     place = bisect_left(asked, True, key=is_better)
     if place < len(asked) and not is_noise:
-        return f"{what.capitalize()} would be {found(asked[place])[0].word} at about {_amount(asked[place])}"
+        word, cost = found(asked[place])[0].word, _amount(asked[place])
+        return Notice("better_at", {"what": what, "word": word, "cost": cost})
     if not asked or not is_better(asked[-1], _HOPEFUL):
-        return f"No budget up to {float(_STEPS[-1]):.0f} times as large would make {what} better"
+        return Notice("better_never", {"what": what, "times": round(_STEPS[-1])})
     first = bisect_left(asked, True, key=lambda step: found(step)[1]) if not released.pairs else len(asked)
     if first < len(asked):
-        return f"Pairs would be counted from about {_amount(asked[first])} on, and how good that is cannot be foretold"
-    return f"Whether more budget would make {what} better cannot be foretold"
+        return Notice("counted_at", {"cost": _amount(asked[first])})
+    return Notice("better_unknown", {"what": what})
 
 
 def _there(settings: Settings, terms: Terms, released: Released, ways: int, view: _View) -> tuple[Grade, bool] | None:

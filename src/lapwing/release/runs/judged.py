@@ -9,6 +9,7 @@ from lapwing.errors import CapacityError
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.terms import Terms
 from lapwing.model.bounds import rows_within
+from lapwing.model.certificate.notices import Notice
 from lapwing.model.certificate.verdict import WORDS, Grade, Verdict
 from lapwing.model.evidence import plain_tables
 from lapwing.model.model import ReleasedModel
@@ -18,7 +19,6 @@ from lapwing.release.runs.settings import Settings
 from lapwing.release.runs.verdict.expected import graded
 from lapwing.release.runs.verdict.terms import learnt_pairs, led_pairs, released_of
 
-NO_ROW = "anything: noise alone could make as many rows, and the table may have none"
 _PAIRS = 2
 _ROWS_FAILURE = Fraction(1, 20)
 _MANY = 4  # columns, of which Lapwing's default counts no table
@@ -42,7 +42,7 @@ def verdict_of(settings: Settings, terms: Terms, answers: Sequence[Answer], mode
     within = rows_within(answers, model.rows, _ROWS_FAILURE)
     if within is not None and within[0] >= model.rows:
         nothing = tuple(replace(graded(each), word=WORDS[-1]) for each in parts)
-        return Verdict(grades=nothing, learnt=learnt, pairs=pairs, not_for=(NO_ROW,))
+        return Verdict(grades=nothing, learnt=learnt, pairs=pairs, not_for=(Notice("not_for_anything"),))
     rows = terms if terms.rows is not None else replace(terms, expected_rows=max(1, model.rows))
     is_learnt = learnt > 0 or bool(led_pairs(answers, model))
     grades = _in_order([graded(each, is_learnt=is_learnt) for each in parts])
@@ -63,28 +63,28 @@ def _in_order(grades: Sequence[Grade]) -> tuple[Grade, ...]:
     )
 
 
-def _not_for(settings: Settings, answers: Sequence[Answer], grades: Sequence[Grade], learnt: int) -> tuple[str, ...]:
+def _not_for(settings: Settings, answers: Sequence[Answer], grades: Sequence[Grade], learnt: int) -> tuple[Notice, ...]:
     """Return what these rows should not be used for."""
     word = {grade.ways: grade.word for grade in grades}
     found = []
     noise = [table.law.sd for table in plain_tables(answers, ways=1)]
     if noise and word[1] != "none":
         least = math.ceil(_LEAST_SEEN * max(noise))
-        found.append(f"shares of values with fewer than about {least:,} rows, which are mostly noise")
+        found.append(Notice("not_for_rare_values", {"rows": least}))
     if word[1] in ("weak", "none"):
-        found.append("shares of single values")
+        found.append(Notice("not_for_single_values"))
     pairs = math.comb(len(settings.schema.columns), 2)
     if word.get(2) == "none":
-        found.append("how columns depend on each other")
+        found.append(Notice("not_for_relations"))
     elif word.get(2) == "weak":
-        found.append("anything but strong relations of two columns")
+        found.append(Notice("not_for_weak_relations"))
     if word.get(2) in ("good", "fair") and learnt < pairs:
-        found.append(f"weak relations of the {pairs - learnt:,} pairs that were not counted together")
+        found.append(Notice("not_for_uncounted_pairs", {"pairs": pairs - learnt}))
     if word.get(3) in ("weak", "none") and word.get(2) != "none":
-        found.append("relations of two columns inside a group of a third")
+        found.append(Notice("not_for_triples"))
     widest = max((len(answer.question.columns) for answer in answers if answer.tables), default=0)
     if widest < _MANY <= len(settings.schema.columns):
-        found.append("relations of four columns or more: none was looked for")
+        found.append(Notice("not_for_four"))
     elif widest == _MANY < len(settings.schema.columns):
-        found.append("relations of four columns but the strongest, or of more: none was looked for")
+        found.append(Notice("not_for_weak_four"))
     return tuple(found)

@@ -24,7 +24,8 @@ from lapwing.model.accuracy import Accuracy
 from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.certificate.statements import ROWS_WITHIN
 from lapwing.model.certificate.verdict import Verdict
-from lapwing.present.document import Table, crossed, percent, warnings_of
+from lapwing.present.certificates import figures_of
+from lapwing.present.document import Table, crossed, percent, sentence, warnings_of
 
 _AT: Final = "/job/{job}/look/{number:int}"
 _WORST: Final = 8
@@ -101,9 +102,10 @@ def _graded(verdict: Verdict | None) -> dict[str, Any]:
     if verdict is None:
         return {}
     told, grades = texts()["look"], verdict.grades
-    lines = [(told["ways"][str(each.ways)], each.word, verdict.figures(each)) for each in grades]
+    lines = [(told["ways"][str(each.ways)], each.word, figures_of(verdict, each)) for each in grades]
     means = [told[key][each.word] for key, each in zip(("means", "means_pairs"), grades, strict=False)]
-    return {"grades": lines, "means": " ".join(means)}
+    better = "" if verdict.better is None else sentence(verdict.better.text)
+    return {"grades": lines, "means": " ".join(means), "better": better}
 
 
 def _price(certificate: Certificate) -> str:
