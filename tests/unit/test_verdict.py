@@ -95,7 +95,7 @@ def test_columns_alone_never_give_pairs_and_no_budget_would():
 
     assert words(release) == {1: "good", 2: "none", 3: "none"}
     assert (verdict.learnt, verdict.pairs) == (0, 10)
-    assert "pairs not reliable (none was counted), triples not reliable (none was counted); 0 of 10" in verdict.text
+    assert "pairs not usable (none was counted), triples not usable (none was counted); 0 of 10" in verdict.text
     assert (verdict.better.code, verdict.better.fields["what"]) == ("better_never", "pairs")
 
 
