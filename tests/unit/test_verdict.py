@@ -19,6 +19,7 @@ from lapwing.model.certificate.certificate import CERTIFICATES, Certificate
 from lapwing.model.certificate.notices import Notice
 from lapwing.model.certificate.verdict import WAYS, WORDS, Grade, Verdict
 from lapwing.model.compared import choose_tables
+from lapwing.present.certificates import grades_text
 from lapwing.release.runs.generators import generator
 from lapwing.release.runs.judged import _in_order
 from lapwing.release.runs.verdict.expected import expected_error, graded, placed
@@ -331,6 +332,7 @@ def test_what_is_written_is_read_back_and_nonsense_is_refused():
     verdict = Verdict(grades=(grade,), learnt=3, pairs=10, better=Notice("better_at", better))
 
     assert CERTIFICATES.read(Verdict, json.loads(json.dumps(CERTIFICATES.write(verdict)))) == verdict
+    assert verdict.short == grades_text(verdict) == "pairs fair"
     assert verdict.text == (
         "pairs fair (expected error 3.1 %, a new sample 1.0 %); 3 of 10 pairs learnt. "
         "Pairs would be good at about epsilon 3."
