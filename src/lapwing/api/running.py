@@ -21,7 +21,7 @@ from lapwing.kernel.room.opening import Desk, public_terms
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.registry import check_mechanism
 from lapwing.model.certificate.certificate import DOMAIN, EVALUATION, Certificate
-from lapwing.model.linked_files import ONE_OF_SEVERAL, LinkedCertificate
+from lapwing.model.linked_files import ONE_OF_SEVERAL, LinkedCertificate, published
 from lapwing.present.certificates import verdict_facts
 from lapwing.release.linked.release import LinkedRelease
 from lapwing.release.release import Release
@@ -49,6 +49,7 @@ from lapwing.rows.layouts import layout_of
 from lapwing.rows.linked import CodedTable, code_linked
 from lapwing.rows.source import coded_table
 from lapwing.schema.linked.database import LinkedTables, with_files
+from lapwing.schema.scalars import visible
 
 # -- Release one table, or several one after the other: one debit, one record.
 
@@ -125,9 +126,9 @@ def release_of(
 ) -> Release | LinkedRelease:
     """Release what the settings say, or go on from the transcript; schema: a mended one, under which it goes on."""
     if isinstance(settings, LinkedSettings):
-        for lookup in settings.linked.lookups:
+        for lookup, said in zip(settings.linked.lookups, published(settings.linked), strict=True):
             if lookup.file:  # whose rows stand in the schema itself has shown them
-                warn(LapwingWarning(lookup.as_it_is, code="LW358"))
+                warn(LapwingWarning(visible(said.text), code="LW358"))
     fresh = book.fresh(settings)
     with book.taken_up(fresh) as held:
         used, earlier = going_on(settings, held.taken, schema)

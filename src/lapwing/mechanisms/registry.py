@@ -257,7 +257,7 @@ def after_finishing(stated: Sequence[Statement], changed: float) -> tuple[Statem
     >>> before = Statement("distance", 0.25, {"columns": ("age",)})
     >>> after_finishing([before], 0.125)[0].value
     0.375
-    >>> after_finishing([before], 0.875)[0].text[-81:]
+    >>> after_finishing([before], 0.875)[0].text[-75:]
     'rules and public tables moved so much (up to 0.875) that this says nothing.'
     """
     return tuple(each if each.value is None else _finished(each, each.value, changed) for each in stated)

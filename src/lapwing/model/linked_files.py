@@ -38,7 +38,7 @@ class LinkedCertificate(Shown):
     Their costs are for the same people and add up; requested: what the caller
     asked for, for all parts together; epsilons: for zCDP: what all parts together mean as (ε, δ). Empty for pure ε;
     written_rows: how many rows of each table were written with this certificate; issued: when and with which files, and
-    by whom; published: what is published as it is, a sentence for each public table.
+    by whom; published: which public tables are published as they are.
     """
 
     format: ClassVar[int] = CERTIFICATE_FORMAT
@@ -53,7 +53,7 @@ class LinkedCertificate(Shown):
     epsilons: tuple[tuple[Fraction, Fraction], ...] = ()
     written_rows: Mapping[str, int] | None = None
     issued: Issued | None = None
-    published: tuple[str, ...] = field(default=(), metadata=SELDOM)
+    published: tuple[Notice, ...] = field(default=(), metadata=SELDOM)
 
     def __post_init__(self) -> None:
         if tuple(self.parts) != self.linked.names:
@@ -114,68 +114,57 @@ class LinkedCertificate(Shown):
         return self.linked.protected
 
     @property
-    def kept(self) -> tuple[str, ...]:
-        """What synthetic rows keep by construction: whole sentences."""
-        linked = self.linked
-        belong = tuple(
-            f"Each row of {table.name} belongs to a row of {table.parent}, which has at most {table.max_rows} of them."
-            for table in linked.tables[1:]
-        )
-        one = (f"Rows of one {linked.key}: at most {linked.tables[1].max_rows}.",)
-        ordered = tuple(
-            f"Rows of one {linked.key} come in the order of {table.order.by}."
+    def kept(self) -> tuple[Notice, ...]:
+        """What synthetic rows keep by construction."""
+        linked, (first, *others) = self.linked, self.linked.tables
+        if linked.is_events:
+            belong = [Notice("rows_of_key", {"key": linked.key, "rows": others[0].max_rows})]
+        else:
+            belong = [
+                Notice("rows_belong", {"table": table.name, "parent": table.parent, "rows": table.max_rows})
+                for table in others
+            ]
+        ordered = [
+            Notice("events_ordered", {"key": linked.key, "by": table.order.by})
             if linked.is_events
-            else f"Rows of {table.name} that belong to one row of {table.parent} come in the order of {table.order.by}."
-            for table in linked.tables
+            else Notice("rows_ordered", {"table": table.name, "parent": table.parent, "by": table.order.by})
+            for table in (first, *others)
             if table.order is not None
-        )
-        public = tuple(
-            f"Each {column} of {table.name} is a key of the public table {lookup}."
+        ]
+        public = [
+            Notice("keys_public", {"column": column, "table": table.name, "lookup": lookup})
             for table in linked.tables
             for column, lookup in table.lookups.items()
-        )
-        keys = (
-            f"Keys are fresh numbers that stand for nobody in the private {'table' if linked.is_events else 'tables'}."
-        )
-        return (*(one if linked.is_events else belong), *ordered, *public, *self.published, keys)
+        ]
+        fresh = Notice("keys_fresh_of_events" if linked.is_events else "keys_fresh")
+        return (*belong, *ordered, *public, *self.published, fresh)
 
     @property
-    def not_kept(self) -> tuple[str, ...]:
-        """What synthetic rows do not keep: whole sentences."""
-        linked = self.linked
-        first, *others = linked.tables
-        with_prior = [table.name for table in others if table.schema.public_tables]
-        above = f"what is said of its {linked.key}" if linked.is_events else "the rows that it belongs to"
-        alone = (
-            f"Rows of {table.name} have no declared order: each depends on only one other row of the same "
-            f"row of {table.parent}."
+    def not_kept(self) -> tuple[Notice, ...]:
+        """What synthetic rows do not keep."""
+        linked, (first, *others) = self.linked, self.linked.tables
+        with_prior = tuple(table.name for table in others if table.schema.public_tables)
+        alone = [
+            Notice("rows_unordered", {"table": table.name, "parent": table.parent})
             for table in others
             if table.max_rows > 1 and table.order is None
-        )
-        cut = (
-            f"Rows of {table.name} beyond {table.max_rows} of one "
-            f"{linked.key if linked.is_events else f'row of {table.parent}'} are cut."
+        ]
+        cut = [
+            Notice("events_cut", {"table": table.name, "rows": table.max_rows, "key": linked.key})
+            if linked.is_events
+            else Notice("rows_cut", {"table": table.name, "rows": table.max_rows, "parent": table.parent})
             for table in others
-        )
-        sums = "Sums over rows, such as all incomes of a home, need not agree with a column of the row they belong to."
-        prior = f"Public tables of {', '.join(with_prior)} are where the model starts; rows come only near them."
-        exact = (
-            f"Public totals of {first.name} hold but for rows that rules leave none of their own. Others stand in for "
-            "these, in other cells where too few are like them."
-        )
+        ]
         has_rules = any(linked.coded[table.name].rules for table in others)
-        unused = "" if linked.is_events else ", rows that belong to no row, and further rows of one key"
         return (
-            f"A row is drawn from the row before it and from {above}. Its ties to earlier rows are kept only through "
-            "these.",
+            Notice("drawn_after_key", {"key": linked.key}) if linked.is_events else Notice("drawn_after_rows"),
             *alone,
-            "Columns depend on each other where they were counted together, or through others. The cost lines of each "
-            "part list what was counted.",
+            Notice("depend_where_counted"),
             *cut,
-            *((sums,) if first.own or not linked.is_events else ()),
-            *((prior,) if with_prior else ()),
-            *((exact,) if first.schema.public_tables and has_rules else ()),
-            f"Values of identifiers{unused} are not used.",
+            *([Notice("sums_apart")] if first.own or not linked.is_events else []),
+            *([Notice("priors_of_tables", {"tables": with_prior})] if with_prior else []),
+            *([Notice("totals_but", {"table": first.name})] if first.schema.public_tables and has_rules else []),
+            Notice("identifiers_unused_of_events" if linked.is_events else "identifiers_unused"),
         )
 
     @property
@@ -254,6 +243,14 @@ _CERTIFICATES: Final = Codec(
         LinkedTables: (LinkedTables.to_dict, LinkedTables.from_dict),
     }
 )
+
+
+def published(linked: LinkedTables) -> tuple[Notice, ...]:
+    """Return which public tables will be published as they are."""
+    return tuple(
+        Notice("published_table", {"table": each.name, "file": each.file or each.name, "rows": len(each.rows)})
+        for each in linked.lookups
+    )
 
 
 def certificate_in(file: Path) -> "tuple[Certificate | LinkedCertificate, bytes]":

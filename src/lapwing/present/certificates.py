@@ -80,7 +80,7 @@ def _sections(whole: Promised) -> tuple[Section, ...]:
     """Return what stands beside the facts of a certificate."""
     if isinstance(whole, Certificate):
         return (*not_for_section(whole.verdict), cost_section(whole))
-    kept = Text("", (*whole.kept, *whole.not_kept))
+    kept = Text("", tuple(sentence(each.text) for each in (*whole.kept, *whole.not_kept)))
     return (Section("kept", say("certificate.kept"), (kept,)),)
 
 
@@ -314,7 +314,7 @@ def _linked(whole: LinkedCertificate) -> Iterator[Fact]:
     """Yield what is said of all tables, then of each what is not said of all."""
     yield Fact("protected", say("label.protected"), whole.protected)
     yield Fact("cost", say("label.cost"), linked_cost(whole), **amount_of(whole.total))
-    yield Fact("kept", say("label.kept"), " ".join(whole.kept))
+    yield Fact("kept", say("label.kept"), " ".join(sentence(each.text) for each in whole.kept))
     yield Fact("not_kept", say("label.not_kept"), say("linked.not_kept"))
     parts = {name: [fact for fact in _own(part) if fact.key not in _OF_ALL] for name, part in whole.parts.items()}
     in_all = [fact for fact in parts[whole.linked.names[0]] if all(fact in facts for facts in parts.values())]

@@ -11,14 +11,14 @@ from lapwing.mechanisms.registry import kind_named, settings_of
 from lapwing.model.certificate.cost_lines import CHOSEN, CostLine, counted_lines
 from lapwing.model.certificate.promise import ROW
 from lapwing.model.certificate.statements import Statement
+from lapwing.model.linked_files import published
 from lapwing.present.costs import cost_summary
-from lapwing.present.document import Document, Fact, Facts, Part, Section, Table, Text, lines_of, upper_first
+from lapwing.present.document import Document, Fact, Facts, Part, Section, Table, Text, lines_of, sentence, upper_first
 from lapwing.present.messages import labelled, say
 from lapwing.present.promises import origin_facts, protected_facts
 from lapwing.present.stated import clause, label_of
 from lapwing.release.plans import DeltaGain, LinkedPlan, Plan
 from lapwing.release.runs.plan.effort import MACHINE, Effort, MaxRowsEffect, MemoryNeed
-from lapwing.schema.linked.database import published
 from lapwing.schema.short import shortened
 
 _SHOWN: Final = 40
@@ -133,7 +133,7 @@ def _linked_facts(plan: LinkedPlan) -> Iterator[Fact]:
     """Yield what a plan of linked tables says of them all."""
     yield Fact("cost", say("label.cost"), say("plan.linked_cost", asked=plan.asked))
     yield Fact("protected", say("label.protected"), plan.linked.protected)
-    yield from (Fact("published", "", said) for said in published(plan.linked))
+    yield from (Fact("published", "", sentence(said.text)) for said in published(plan.linked))
     yield from (Fact("note", "", f"{upper_first(note.text)}.") for note in plan.notes)
     yield _effort(plan.effort, sum(part.expected_rows for part in plan.parts.values()))
 

@@ -14,9 +14,10 @@ from lapwing.model.certificate.certificate import CERTIFICATES, CostLine
 from lapwing.model.certificate.cost_lines import Requested, asked_text, budget_to_dict, counted_lines
 from lapwing.model.certificate.notices import Notice
 from lapwing.model.certificate.statements import Statement
+from lapwing.model.linked_files import published
 from lapwing.on_demand import Shown, extra
 from lapwing.release.runs.plan.effort import MACHINE, Effort, MaxRowsEffect
-from lapwing.schema.linked.database import LinkedTables, published
+from lapwing.schema.linked.database import LinkedTables
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -222,7 +223,7 @@ class LinkedPlan(Shown):
             "total": budget_to_dict(self.request.budget),
             "requested": CERTIFICATES.write(Requested.of(self.request)),
             "protected": self.linked.protected,
-            "published": list(published(self.linked)),
+            "published": [each.to_dict() for each in published(self.linked)],
             "shares": {name: rational_text(share) for name, share in self.shares.items()},
             "effort": {
                 "seconds": self.effort.seconds,

@@ -200,7 +200,7 @@ def source_of(data: object) -> Source:
         return data
     if isinstance(data, Query):
         return Source(data, () if data.file is None else (data.file,), "query", "polars")
-    parts = tuple(data) if isinstance(data, list | tuple) else (data,)
+    parts: tuple[Any, ...] = tuple(data) if isinstance(data, list | tuple) else (data,)
     if parts and all(isinstance(part, str | os.PathLike) for part in parts):
         remote = tuple(addresses(parts))
         return Source(data, remote, "store", "polars") if remote else Source(data, parts, "files", "path")

@@ -197,7 +197,8 @@ def evaluate(
         others = (test, model, epsilon, delta, rho, expected_rows, ledger, dataset, transcript)
         if any(each is not None for each in others):
             raise ParameterError(
-                "linked tables and events are compared internally alone; leave test, model and the budget out",
+                "linked tables and events are compared internally alone, as no noisy comparison covers their keys; "
+                "leave test, model and the budget out",
                 code="LW317",
             )
         found = _linked(real, synthetic, checked.linked, (target, _names(by)), seed=seed, progress=progress)

@@ -81,6 +81,27 @@ CODES: Final[Mapping[str, Mapping[str, Any]]] = {
     "forbidden": {"why": str},
     # of parts of linked tables
     "one_of_several": {},
+    "published_table": {"table": str, "file": str, "rows": int},
+    # what linked tables keep
+    "rows_of_key": {"key": str, "rows": int},
+    "rows_belong": {"table": str, "parent": str, "rows": int},
+    "events_ordered": {"key": str, "by": str},
+    "rows_ordered": {"table": str, "parent": str, "by": str},
+    "keys_public": {"column": str, "table": str, "lookup": str},
+    "keys_fresh": {},
+    "keys_fresh_of_events": {},
+    # and what not
+    "drawn_after_key": {"key": str},
+    "drawn_after_rows": {},
+    "rows_unordered": {"table": str, "parent": str},
+    "depend_where_counted": {},
+    "events_cut": {"table": str, "rows": int, "key": str},
+    "rows_cut": {"table": str, "rows": int, "parent": str},
+    "sums_apart": {},
+    "priors_of_tables": {"tables": _Names},
+    "totals_but": {"table": str},
+    "identifiers_unused": {},
+    "identifiers_unused_of_events": {},
     # of learned schemas
     "bounds_hidden": _OF_FIELD,
     "unread": {"field": str, "type": str},

@@ -17,14 +17,14 @@ from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.certificate.cost_lines import Requested
 from lapwing.model.certificate.declared import FALSE_WARNING
 from lapwing.model.certificate.notices import Notice
-from lapwing.model.linked_files import LinkedCertificate
+from lapwing.model.linked_files import LinkedCertificate, published
 from lapwing.release.runs.certify import promised_epsilons
 from lapwing.release.runs.generators import chosen_seed
 from lapwing.release.runs.misfits import KEYS, row_shares, rows_limit
 from lapwing.release.runs.public_tables import PublicTable, given_public_tables
 from lapwing.release.runs.settings import SETTINGS, Settings, misfit_share, table_settings, usable_schema
 from lapwing.schema.linked.coded import SMALL
-from lapwing.schema.linked.database import LinkedTables, published, with_files
+from lapwing.schema.linked.database import LinkedTables, with_files
 from lapwing.schema.scalars import quote, told
 from lapwing.schema.schemas import Schema
 

@@ -238,8 +238,3 @@ def with_files(linked: LinkedTables, files: object) -> LinkedTables:
     if not isinstance(files, Mapping) or not files:
         return linked
     return replace(linked, lookups=tuple(replace(each, file=str(files.get(each.name, ""))) for each in linked.lookups))
-
-
-def published(linked: LinkedTables) -> tuple[str, ...]:
-    """Return what will be published as it is: a sentence for each public table."""
-    return tuple(lookup.as_it_is for lookup in linked.lookups)

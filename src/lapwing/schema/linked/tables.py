@@ -8,7 +8,7 @@ from typing import Any, Final
 from lapwing.errors import SchemaError
 from lapwing.schema.fields import Field
 from lapwing.schema.named_files import Identity, refuse_private
-from lapwing.schema.scalars import quote, visible
+from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import Schema
 from lapwing.schema.short import short
 from lapwing.schema.typed import Typed
@@ -82,12 +82,6 @@ class Lookup:
     def refuse_private(self) -> None:
         """Refuse a file that is a private table of the call, by the name it has and as the file that was read."""
         refuse_private(self.path, called(self.name), self.identity)
-
-    @property
-    def as_it_is(self) -> str:
-        """What will be published of it: a sentence."""
-        rows = f"{len(self.rows)} row{'' if len(self.rows) == 1 else 's'}"
-        return visible(f"The public table {self.name} is published as it is: {self.file or self.name}, {rows}.")
 
     @property
     def keys(self) -> tuple[Any, ...]:

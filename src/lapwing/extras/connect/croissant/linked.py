@@ -62,7 +62,7 @@ def linked_croissant_text(
     totals = {name: part["total"] for name, part in all_told["parts"].items()}
     return whole_text(
         dataset(", ".join(rows), None if written is None else sum(written.values()), certificate.text(), None),
-        responsible(version, mechanisms, protected, [*limits, *certificate.not_kept]),
+        responsible(version, mechanisms, protected, [*limits, *(each.text for each in certificate.not_kept)]),
         {**promised(None if has_bought else own, own), **told, "parts": totals},
         [file_entry(f"{ids[name]}-file", file, target) for name, file in rows.items()],
         records,

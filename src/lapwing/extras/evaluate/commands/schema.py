@@ -144,7 +144,8 @@ def check(
 
 def _check_linked(linked: "LinkedTables", tables: "Mapping[str, Source]", say: "Callable[[str], None]") -> None:
     """Show the schemas of linked tables; count what of the tables does not fit."""
-    from lapwing.schema.linked.database import published  # noqa: PLC0415
+    from lapwing.model.linked_files import published  # noqa: PLC0415
+    from lapwing.present.document import sentence  # noqa: PLC0415
     from lapwing.schema.short import part_in_words  # noqa: PLC0415
 
     titles = {name: f"{name}, as its rows are asked about" for name in linked.names}
@@ -153,7 +154,7 @@ def _check_linked(linked: "LinkedTables", tables: "Mapping[str, Source]", say: "
     said = {name: declared_text(each, has_files=has_files) for name, each in linked.coded.items()}
     print("\n\n".join("\n".join([*heads[name], _summary(linked.coded[name]), *said[name]]) for name in said))
     for line in published(linked):
-        print(f"\n{line}")
+        print(f"\n{sentence(visible(line.text))}")
     if not tables:
         return
 

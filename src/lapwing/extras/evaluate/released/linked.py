@@ -9,7 +9,7 @@ from lapwing.extras.evaluate.report.page import render
 from lapwing.extras.evaluate.report.promise import promise_section
 from lapwing.model.linked_files import LinkedCertificate
 from lapwing.present.certificates import verdict_facts
-from lapwing.present.document import Facts, Page, Section, Table, Text, of_table, warnings_of
+from lapwing.present.document import Facts, Page, Section, Table, Text, of_table, sentence, warnings_of
 from lapwing.present.promises import amount_text
 from lapwing.release.marked import Releasable
 from lapwing.release.release import Release
@@ -63,8 +63,8 @@ def _short(paid: LinkedCertificate) -> Section:
             *warnings_of(paid.uncovered),
             Text(words),
             costs,
-            Text("Rows keep:", points=paid.kept),
-            Text("Rows do not keep:", points=paid.not_kept),
+            Text("Rows keep:", points=tuple(sentence(each.text) for each in paid.kept)),
+            Text("Rows do not keep:", points=tuple(sentence(each.text) for each in paid.not_kept)),
         ),
     )
 
