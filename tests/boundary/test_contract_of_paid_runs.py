@@ -81,7 +81,7 @@ def shown(made):
     """Return all that a run gives."""
     if isinstance(made, Schema):
         return json.dumps(made.to_dict())
-    noisy = made.noisy if hasattr(made, "noisy") else [each.noisy for each in made.tables.values()]
+    noisy = [each.noisy for each in (made.tables.values() if hasattr(made, "tables") else [made])]
     return f"{made.certificate.to_dict()} {noisy}"
 
 

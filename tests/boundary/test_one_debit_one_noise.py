@@ -148,7 +148,7 @@ KILLED = """
         costs = budget.split([1] * len(schema.columns))
         answers = []
         for column, cost in zip(schema.columns, costs):
-            if len(answers) == int(sys.argv[4]):
+            if type(curator).__name__ != "DryCurator" and len(answers) == int(sys.argv[4]):
                 os.kill(os.getpid(), signal.SIGKILL)
             question = one_way.MarginalCounts(
                 columns=(column.name,), groupings=(groupings[column.name],), cost=cost

@@ -13,13 +13,15 @@ from lapwing.mechanisms.trees.pmm.mechanism import PMM
 @pytest.mark.parametrize("kind", [Independent, PMM, Adaptive])
 @pytest.mark.parametrize("budget", [{"epsilon": 0.1}, {"rho": 1000}])
 def test_linked_tables_of_no_rows_are_released(tmp_path, kind, budget):
-    rng = np.random.default_rng(3)
+    rng, schema = np.random.default_rng(3), lw.Schema.from_dict(SCHEMA.to_dict())
     for empty in ((), ("homes",), ("people",), ("visits",), ("people", "visits"), SCHEMA.names):
         tables, _ = linked_pair(rng)
         tables = {name: table.clear() if name in empty else table for name, table in tables.items()}
 
         try:
-            release = lw.synthesize(tables, SCHEMA, mechanism=kind.small(), seed=1, **budget)
+            release = lw.synthesize(
+                tables, lw.Schema.from_dict(SCHEMA.to_dict()), mechanism=kind.small(), seed=1, **budget
+            )
         except lw.DataError as error:  # people whose homes are not there are noticed, and end it by a noisy count
             if (error.code, empty) != ("LW118", ("homes",)):
                 raise

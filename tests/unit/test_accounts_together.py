@@ -211,5 +211,5 @@ def test_a_release_that_learns_from_another_one_says_what_both_come_to(tmp_path,
     assert "Population taxpayers. Whoever is in all of 2024, 2025: epsilon 1.5.\n" in first.err
     for said in (second, again):
         assert "Population taxpayers. Whoever is in all of 2024, 2025: epsilon 3.5.\n" in said.err
-    assert "whoever is in both tables is protected by the sum of both budgets, epsilon 3.5" in second.err
+    assert "with the prior 2024.lapwing both budgets come to epsilon 3.5." in second.err
     assert "population    taxpayers" in lapwing("ledger", "show", "2024").out

@@ -44,7 +44,9 @@ def test_a_release_draws_the_same_rows_and_saves_the_same_file(release, tmp_path
 
 
 def test_settings_plans_and_results_come_back_equal(release):
-    mechanisms = [getattr(lw, name)() for name in lw.__all__ if hasattr(getattr(lw, name), "run")]
+    mechanisms = [
+        getattr(lw, name)() for name in lw.__all__ if hasattr(getattr(lw, name), "run") and name != "Mechanism"
+    ]
     held = [SCHEMA, lw.plan(SCHEMA, expected_rows=100, epsilon=1), release.accuracy(), release.certificate, *mechanisms]
     held += [lw.between(1, 2), lw.Query("select 1", "sqlite:///x.db"), QUICK]
 

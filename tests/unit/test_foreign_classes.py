@@ -151,7 +151,7 @@ def test_pandera_models_and_schemas_are_read(monkeypatch):
     ("given", "said"),
     [
         ("rows.csv", "for files and queries there is Schema.draft"),
-        (3, "the frame's columns cannot be read"),
+        (3, "data of type int is not a table"),
         (pl.DataFrame({"a": [[41]]}), 'column "a" is of type List'),
         (pl.DataFrame(), "the table has no column"),
     ],

@@ -13,6 +13,7 @@ from lapwing.cli.outputs import resuming
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.release.files import Targets, read_targets
 from lapwing.release.runs.records import AccountedSink
+from lapwing.rows.entry import source_of
 
 
 @pytest.mark.parametrize("is_certified", [True, False])
@@ -21,7 +22,7 @@ from lapwing.release.runs.records import AccountedSink
 def test_the_command_that_finishes_names_the_same_files(model, certificate, is_certified):
     targets = read_targets("out.csv", model, certificate if is_certified else None, no_certificate=not is_certified)
 
-    line = resuming([Path("d.csv")], targets, rows=5, seed=3, memory="4 GB")(Path("my t.jsonl"), False)
+    line = resuming([source_of("d.csv")], targets, rows=5, seed=3, memory="4 GB")(Path("my t.jsonl"), False)
     command = shlex.split(line.split("`")[1])
 
     assert command[:4] == ["lapwing", "resume", "my t.jsonl", "d.csv"]
@@ -34,7 +35,7 @@ def test_the_command_that_finishes_names_the_same_files(model, certificate, is_c
 def test_a_croissant_file_is_named_too():
     targets = Targets(rows=Path("o.csv"), model=None, certificate=None, croissant=Path("c.json"))
 
-    assert "--croissant c.json" in resuming([Path("d.csv")], targets)(Path("t"), False)
+    assert "--croissant c.json" in resuming([source_of("d.csv")], targets)(Path("t"), False)
 
 
 def test_without_a_transcript_nothing_can_be_resumed():

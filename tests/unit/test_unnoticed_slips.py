@@ -30,7 +30,7 @@ from lapwing.kernel.noise.weighted import weighted_draws
 from lapwing.kernel.questions.linear_statistics.question import RowStatistic
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
 from lapwing.kernel.questions.private_draw import answer as private_draw
-from lapwing.kernel.room import room as plain
+from lapwing.kernel.room import checks as plain
 from lapwing.kernel.room.opening import open_room, public_terms
 from lapwing.kernel.room.transcript import NoTranscript
 from lapwing.kernel.terms import Terms

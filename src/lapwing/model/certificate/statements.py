@@ -264,4 +264,7 @@ class Statement(Told):
         """Read back what `to_dict` wrote; a ParameterError where a code or a field is not known."""
         code, own = _CATALOGUE.read(values)
         value, moved = own.pop("value"), own.pop("moved")
-        return cls(code, value, own, moved)
+        found = cls(code, value, own, moved)
+        if found.to_dict() != values:  # such as a share above 1
+            raise _refused(f"the figures of the statement {code!r} are none that are written; leave them as they were")
+        return found
