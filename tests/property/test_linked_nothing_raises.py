@@ -19,9 +19,7 @@ def test_linked_tables_of_no_rows_are_released(tmp_path, kind, budget):
         tables = {name: table.clear() if name in empty else table for name, table in tables.items()}
 
         try:
-            release = lw.synthesize(
-                tables, lw.Schema.from_dict(SCHEMA.to_dict()), mechanism=kind.small(), seed=1, **budget
-            )
+            release = lw.synthesize(tables, schema, mechanism=kind.small(), seed=1, **budget)
         except lw.DataError as error:  # people whose homes are not there are noticed, and end it by a noisy count
             if (error.code, empty) != ("LW118", ("homes",)):
                 raise
