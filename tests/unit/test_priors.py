@@ -86,8 +86,10 @@ def test_a_near_prior_more_than_halves_the_error_and_a_wrong_one_costs_little():
 def test_of_several_priors_the_nearest_counts():
     rows, near, wrong = visits(6000, 1), visits(6000, 2), visits(6000, 3, turned=True)
 
-    # Without the near one the error is about 0.28, with it 0.04.
-    assert error_of(released(rows, epsilon=0.15, prior=[wrong, near]), rows) < 0.15
+    # Without the near one the error is about 0.28, with it 0.05, and above 0.15 in 3 of 100 releases: in 5 of 9 by
+    # chance once in 300,000 runs.
+    errors = [error_of(released(rows, epsilon=0.15, prior=[wrong, near]), rows) for _ in range(9)]
+    assert np.median(errors) < 0.15
 
 
 def test_one_question_is_paid_for_each_prior_at_two_percent():
