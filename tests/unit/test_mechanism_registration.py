@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import pytest
 
+import lapwing as lw
 from helpers.source_tree import PACKAGE, python_files, syntax
 from lapwing.mechanisms.independent.mechanism import Independent
 from lapwing.mechanisms.registry import MECHANISMS, is_known
@@ -247,3 +248,11 @@ def test_a_file_that_asks_for_a_kind_of_mechanism_is_named(tmp_path):
     (tmp_path / "verbs.py").write_text("from lapwing.mechanisms.registry import kind_named\n")
 
     assert importers(tmp_path) == {"runs.py"}
+
+
+def test_a_mechanism_without_a_run_is_refused_when_it_is_made():
+    class Idle(lw.Mechanism):
+        name = "Idle"
+
+    with pytest.raises(TypeError, match="abstract method"):
+        Idle()

@@ -1,5 +1,6 @@
 """What a mechanism is: settings, one run, and what is said of both."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self, cast
@@ -49,7 +50,7 @@ class OwnPoints:
     place: Callable[[PublicRows], "Mechanism"]
 
 
-class Mechanism:
+class Mechanism(ABC):
     """A published system: a frozen dataclass of settings, and one run that asks, solves and returns a model.
 
     Attributes
@@ -96,9 +97,9 @@ class Mechanism:
     density: ClassVar[str | None] = None
     certified_means: ClassVar[CertifiedMeans | None] = None
 
+    @abstractmethod
     def run(self, curator: Curator, schema: Schema, budget: Budget, rng: np.random.Generator) -> ReleasedModel:
         """Spend at most ``budget`` on questions and return the model; rng is public."""
-        raise NotImplementedError
 
     def questions(self, schema: Schema, budget: Budget, terms: Terms, rng: np.random.Generator) -> Questions:
         """Return what `run` would ask, or refuse what it would refuse, from public numbers alone.
