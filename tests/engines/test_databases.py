@@ -101,9 +101,9 @@ def test_a_query_is_asked_once_and_gives_the_same_rows_again(made, kind):
 
 
 def test_a_release_of_a_query_gives_polars_rows(made):
-    query = made([1, 2, None] * 30, "integers", ["flag", "age"])
+    query = made([1, 2, None] * 30, "integers", ["flag", "age"])  # 2 is no Boolean
 
-    rows = lw.synthesize(query, FLAG, epsilon=1, seed=1).sample(5)
+    rows = lw.synthesize(query, FLAG, epsilon=1, misfits=1, seed=1).sample(5)
 
     assert isinstance(rows, pl.DataFrame)
     assert rows.columns == ["flag", "age"]
