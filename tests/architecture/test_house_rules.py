@@ -267,6 +267,26 @@ def test_a_planted_sentence_that_is_read_back_is_named(tmp_path: Path, code: str
     assert house_rules.sentences_read(tmp_path) == ["release/planted.py:2"]
 
 
+def test_words_of_reports_stand_in_files_of_words() -> None:
+    assert house_rules.sentences_held(PACKAGE) == []
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        'TITLE = "How far figures may be off"\n',
+        'def f(rows):\n    return Text(f"The first {rows} of all rows are shown.")\n',
+        'def f(found):\n    found.append("too few rows to tell")\n',
+    ],
+)
+def test_a_planted_sentence_in_code_is_named(tmp_path: Path, code: str) -> None:
+    planted(tmp_path, "extras/evaluate/report/planted.py", code)
+    allowed = '"""What a page says of rows."""\nraise E("give more rows to it")\n'
+    planted(tmp_path, "extras/evaluate/report/other.py", allowed)
+
+    assert house_rules.sentences_held(tmp_path) == [f"extras/evaluate/report/planted.py:{code.count(chr(10))}"]
+
+
 def test_no_module_imports_the_root_package() -> None:
     assert house_rules.root_imports(PACKAGE) == []
 

@@ -28,8 +28,9 @@ def texts(table: dict[str, Any]) -> Iterator[str]:
             yield str(value)
 
 
-def test_what_lapwing_prints_keeps_to_the_words() -> None:
-    printed = tomllib.loads((ROOT / "src" / "lapwing" / "present" / "en.toml").read_text(encoding="utf-8"))
+@pytest.mark.parametrize("folder", ["present", "extras/evaluate"])
+def test_what_lapwing_prints_keeps_to_the_words(folder) -> None:
+    printed = tomllib.loads((ROOT / "src" / "lapwing" / folder / "en.toml").read_text(encoding="utf-8"))
 
     assert [text for text in texts(printed) if OLD.search(text)] == []
 

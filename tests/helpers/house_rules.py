@@ -321,6 +321,36 @@ def _takes_apart(node: ast.AST) -> bool:
     return is_told or is_error or any(isinstance(word, str) and _PHRASE.search(word) is not None for word in words)
 
 
+_WORDLESS = ("extras/evaluate/report", "extras/evaluate/released")
+"""Folders whose words stand in a file of words."""
+_SENTENCE = re.compile(r"(?<![^\s(\"'])(?:[A-Za-z][a-zA-Z'-]*[,;:.?!)]*\s+){3}[A-Za-z][a-zA-Z'-]*(?![\w.=(])")
+
+
+def sentences_held(package: Path) -> list[str]:
+    """Return where code of these folders holds four words in a row, but in docstrings, errors, marks and ``--help``."""
+    return [
+        f"{name}:{node.lineno}"
+        for path in python_files(package)
+        if (name := str(path.relative_to(package))).startswith(_WORDLESS)
+        for node in _told(syntax(path))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and _SENTENCE.search(node.value)
+    ]
+
+
+def _told(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield the parts of code that may be shown to somebody."""
+    match node:
+        case ast.Raise() | ast.Expr(value=ast.Constant()) | ast.keyword(arg="help"):
+            return
+        case ast.AnnAssign(target=ast.Name(id="NOTICE")):  # what programs know an internal file by
+            return
+        case ast.Call(func=called) if (_last_name(called) or "").endswith(("Error", "refused")):
+            return
+    yield node
+    for child in ast.iter_child_nodes(node):
+        yield from _told(child)
+
+
 _GIVEN = {"data", "real", "test", "synthetic", "X"}
 """What parameters are called that take a table as a caller gives it."""
 _ASKING = {"isinstance", "hasattr", "getattr", "type", "issubclass"}

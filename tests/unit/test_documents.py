@@ -13,7 +13,10 @@ from lapwing.present.certificates import WHOLE, certificate_text, describe_certi
 from lapwing.present.document import Document, Fact
 from lapwing.present.messages import LANGUAGE, say
 
-PRESENT = Path(lapwing.__file__).parent / "present"
+PACKAGE = Path(lapwing.__file__).parent
+CALLED = re.compile(r"""\b(say|say\.listed|filled|table|section)\(\s*f?["']([\w.{}\-]+)["']""")
+PARTS = {"table": ("{}.caption", "{}.heading"), "section": ("section.{}",)}
+"""What keys are asked for beside the one that is given."""
 
 
 def leaves(tree, start=""):
@@ -22,18 +25,23 @@ def leaves(tree, start=""):
 
 
 def test_every_sentence_is_said_and_every_sentence_that_is_said_is_there():
-    written = dict(leaves(tomllib.loads((PRESENT / f"{LANGUAGE}.toml").read_text(encoding="utf-8"))))
-    code = "\n".join(file.read_text(encoding="utf-8") for file in sorted(PRESENT.parent.rglob("*.py")))
-    said = set(re.findall(r"""(?:say|filled)\(\s*f?["']([\w.{}\-]+)["']""", code)) | set(
-        re.findall(r'"((?:\w+\.)+\w+)"', code)
-    )
-    patterns = [re.compile(re.sub(r"\\{.*?\\}", r"[\\w-]+", re.escape(each))) for each in said]
+    folders = [PACKAGE / "present", PACKAGE / "extras" / "evaluate"]
+    files = [tomllib.loads((each / f"{LANGUAGE}.toml").read_text(encoding="utf-8")) for each in folders]
+    written = {key: text for each in files for key, text in leaves(each)}
+    code = "\n".join(file.read_text(encoding="utf-8") for file in sorted(PACKAGE.rglob("*.py")))
+    reports = "\n".join(file.read_text(encoding="utf-8") for file in sorted(folders[1].rglob("*.py")))
+    called = {each for each in CALLED.findall(code) if each[0] not in PARTS} | set(CALLED.findall(reports))
+    asked = {part.format(key) for kind, key in called for part in PARTS.get(kind, ("{}",))}
+    said = asked | set(re.findall(r'"((?:\w+\.)+\w+)"', code)) | set(re.findall(r'f"([\w.{}\-]+\.[\w.{}\-]+)"', code))
+    said |= {each.format(key) for key in said for each in PARTS["table"] if "{" not in key}
+    patterns = [re.compile(re.sub(r"\\{.*?\\}", r"[\\w-]+", re.escape(each))) for each in said if "{" in each]
 
-    assert [key for key in written if not any(pattern.fullmatch(key) for pattern in patterns)] == []
-    asked = re.findall(r'say\(\s*"([\w.\-]+)"', code)
-    assert [key for key in asked if key not in written] == []
-    fields = {name for text in written.values() for _, name, *_ in string.Formatter().parse(text) if name is not None}
-    assert all(map(str.isidentifier, fields))
+    assert len(written) == sum(len(list(leaves(each))) for each in files)
+    assert [key for key in written if key not in said and not any(pattern.fullmatch(key) for pattern in patterns)] == []
+    assert [key for key in asked if "{" not in key and key not in written] == []
+    texts = [each for text in written.values() for each in ([text] if isinstance(text, str) else text)]
+    fields = {name for text in texts for _, name, *_ in string.Formatter().parse(text) if name is not None}
+    assert all(part.isidentifier() for name in fields for part in name.split("."))
 
 
 def test_a_fact_is_one_line_whatever_is_in_it():

@@ -2,38 +2,52 @@
 
 import tomllib
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, Final
 
 from lapwing.present.document import Fact
 
 LANGUAGE: Final = "en"
+_HERE: Final = Path(__file__).resolve().parent
 
 
 @cache
-def _messages(language: str) -> dict[str, str]:
-    """Return all sentences of a language by their dotted keys."""
-    text = Path(__file__).with_name(f"{language}.toml").read_text(encoding="utf-8")
-    return dict(_flat("", tomllib.loads(text)))
+def words_in(folder: Path) -> dict[str, Any]:
+    """Return all that a folder's file of words holds, table by table."""
+    return tomllib.loads((folder / f"{LANGUAGE}.toml").read_text(encoding="utf-8"))
 
 
-def _flat(start: str, tree: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return the leaves of a tree with the path to each."""
-    return [
-        leaf
-        for key, value in tree.items()
-        for leaf in (_flat(f"{start}{key}.", value) if isinstance(value, dict) else [(f"{start}{key}", value)])
-    ]
+def _flat(start: str, tree: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the leaves of a tree with the path to each."""
+    for key, value in tree.items():
+        yield from _flat(f"{start}{key}.", value) if isinstance(value, dict) else [(f"{start}{key}", value)]
 
 
-def say(key: str, /, **fields: object) -> str:
-    """Return a sentence with its fields filled in.
+class Words:
+    """The sentences of a folder and those of documents, by their dotted keys."""
 
-    >>> say("rows.model", rows=120, source="a public number")
-    'The model stands for 120 rows, a public number.'
-    """
-    return _messages(LANGUAGE)[key].format(**fields)
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    @cached_property
+    def _known(self) -> dict[str, Any]:
+        return {key: each for folder in (_HERE, self._folder) for key, each in _flat("", words_in(folder))}
+
+    def __call__(self, key: str, /, **fields: object) -> str:
+        """Return a sentence with its fields filled in.
+
+        >>> say("rows.model", rows=120, source="a public number")
+        'The model stands for 120 rows, a public number.'
+        """
+        return str(self._known[key].format(**fields))
+
+    def listed(self, key: str, /, **fields: object) -> tuple[str, ...]:
+        """Return a list of them, such as the heading of a table."""
+        return tuple(each.format(**fields) for each in self._known[key])
+
+
+say: Final = Words(_HERE)
 
 
 def labelled(**said: str) -> Iterator[Fact]:

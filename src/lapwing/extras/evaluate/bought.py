@@ -16,8 +16,9 @@ from lapwing.extras.evaluate.metrics.tables.public_tables import (
     noisy_variations,
     public_tables,
 )
-from lapwing.extras.evaluate.report.bought import BOUGHT_LEAD, bought_sections
+from lapwing.extras.evaluate.report.bought import bought_sections
 from lapwing.extras.evaluate.report.page import render
+from lapwing.extras.evaluate.words import say
 from lapwing.kernel.budget.budget import Budget, BudgetRequest
 from lapwing.kernel.noise_law import MAX_SD
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
@@ -118,10 +119,6 @@ def read_bought_settings(
 CONFIDENCE: Final = Fraction(95, 100)  # with which all intervals of an evaluation hold at once
 
 _WIDE: Final = 0.2
-_WORDS: Final = (
-    "mean: mean total variation between the real and the synthetic table, 0 (same shares) to 1 (no cell in common)",
-    "floor: what it is on average where the real rows are drawn from the synthetic shares",
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,17 +156,19 @@ class BoughtEvaluation(Shown):
 
     def summary(self) -> str:
         """Return the figures and what they cost as text of a few lines."""
-        heading = ("tables", "compared", "mean", f"{self.confidence:.0%} interval", "floor")
-        lines = [(f"{each.ways}-way", *each.texts) for each in self.variations]
+        heading = say.listed("bought.table.heading", confidence=self.confidence)
+        lines = [(say("summary.ways", ways=each.ways), *each.texts) for each in self.variations]
         table = aligned([heading, *lines], right=[1, 2, 3, 4])
-        return "\n".join([NOTICE, "", table, "", *_WORDS, "", self.certificate.text().rstrip("\n")])
+        return "\n".join(
+            [NOTICE, "", table, "", *say.listed("bought.explained"), "", self.certificate.text().rstrip("\n")]
+        )
 
     def html(self) -> str:
         """Return the report that `to_html` writes."""
         sections = bought_sections(self.variations, self.certificate, self.confidence)
         ledger = self.certificate.ledger
-        title = "Released rows, checked with budget" + (f": {ledger.dataset}" if ledger else "")
-        return render(Releasable(Page(title=title, sections=sections, lead=BOUGHT_LEAD)))
+        title = say("bought.title_of", table=ledger.dataset) if ledger else say("bought.title")
+        return render(Releasable(Page(title=title, sections=sections, lead=say("bought.lead"))))
 
     def to_html(self, path: str | Path) -> None:
         """Write a report that may be published: one HTML file that needs no network.

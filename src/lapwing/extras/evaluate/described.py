@@ -7,9 +7,9 @@ from lapwing.extras.evaluate.metrics.glance import glance
 from lapwing.extras.evaluate.report.compared import standings_table
 from lapwing.extras.evaluate.report.page import NOTICE
 from lapwing.extras.evaluate.report.pairs import worst_section
+from lapwing.extras.evaluate.words import say
 from lapwing.present.certificates import describe_certificate
 from lapwing.present.document import Document, Fact, Section, Table, Text, counted
-from lapwing.present.messages import say
 
 
 def describe_evaluation(found: Evaluation | LinkedEvaluation | BoughtEvaluation) -> Document:

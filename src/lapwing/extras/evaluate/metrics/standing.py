@@ -141,10 +141,9 @@ def _beside(upper: float, low: float) -> Verdict:
     return "several" if upper <= SEVERAL * low else "far"
 
 
-def glance_table(standings: Sequence[Standing]) -> tuple[tuple[str, ...], ...]:
-    """Return standings as cells of text: a heading, then a line for each figure; all but the ends are numbers."""
-    heading = ("figure", "synthetic", "resample", "independent", "place", "verdict")
-    lines = [
+def glance_lines(standings: Sequence[Standing]) -> tuple[tuple[str, ...], ...]:
+    """Return standings as cells of text, a line for each figure; all but the ends are numbers."""
+    return tuple(
         (
             each.metric.title,
             *(estimate_text(value) for value in (each.synthetic, each.bootstrap, each.independent)),
@@ -152,8 +151,7 @@ def glance_table(standings: Sequence[Standing]) -> tuple[tuple[str, ...], ...]:
             each.words,
         )
         for each in standings
-    ]
-    return (heading, *lines)
+    )
 
 
 def estimate_text(estimate: Estimate) -> str:

@@ -7,9 +7,10 @@ from typing import Final
 from lapwing.extras.evaluate.released.report import release_sections
 from lapwing.extras.evaluate.report.page import render
 from lapwing.extras.evaluate.report.promise import promise_section
+from lapwing.extras.evaluate.words import say, section, table
 from lapwing.model.linked_files import LinkedCertificate
 from lapwing.present.certificates import verdict_facts
-from lapwing.present.document import Facts, Page, Section, Table, Text, of_table, sentence, warnings_of
+from lapwing.present.document import Facts, Page, Section, Text, of_table, sentence, warnings_of
 from lapwing.present.promises import amount_text
 from lapwing.release.marked import Releasable
 from lapwing.release.release import Release
@@ -24,12 +25,12 @@ def linked_html(parts: Mapping[str, Release], paid: LinkedCertificate, *, name: 
     name: of the data set, where the certificate has none.
     """
     known = (paid.issued and paid.issued.table) or (paid.ledger and paid.ledger.dataset) or name
-    title = f"Synthetic data: {known}" if known else "Synthetic data"
+    title = say("page.title_of", table=known) if known else say("page.title")
     sections = [_short(paid), promise_section(paid)]
-    for number, (table, part) in enumerate(parts.items(), 1):
+    for number, (table_name, part) in enumerate(parts.items(), 1):
         found = release_sections(part, part.accuracy())
-        own = [_verdict(paid, table), *(each for each in found if each.key not in _OF_ALL)]
-        sections += [of_table(each, number, table) for each in own]
+        own = [_verdict(paid, table_name), *(each for each in found if each.key not in _OF_ALL)]
+        sections += [of_table(each, number, table_name) for each in own]
     return render(Releasable(Page(title=title, sections=tuple(sections))))
 
 
@@ -46,30 +47,20 @@ def _short(paid: LinkedCertificate) -> Section:
         )
         for name, part in paid.parts.items()
     )
-    costs = Table(
-        "What is modelled: own columns, and those of the rows before and above",
-        ("part", "rows that the model stands for", "columns", "budget", "released by"),
-        lines,
-        numbers=(1, 2),
-    )
-    words = (
-        "This report is about synthetic rows: a computer drew them from models, and none was taken from private rows."
-    )
-    return Section(
+    return section(
         "short",
-        "In short",
         (
-            Text("How good the rows are:", points=verdicts),
+            Text(say("linked.verdicts"), points=verdicts),
             *warnings_of(paid.uncovered),
-            Text(words),
-            costs,
-            Text("Rows keep:", points=tuple(sentence(each.text) for each in paid.kept)),
-            Text("Rows do not keep:", points=tuple(sentence(each.text) for each in paid.not_kept)),
+            Text(say("linked.words")),
+            table("linked.parts", lines, numbers=(1, 2)),
+            Text(say("linked.keep"), points=tuple(sentence(each.text) for each in paid.kept)),
+            Text(say("linked.not_keep"), points=tuple(sentence(each.text) for each in paid.not_kept)),
         ),
     )
 
 
-def _verdict(paid: LinkedCertificate, table: str) -> Section:
+def _verdict(paid: LinkedCertificate, name: str) -> Section:
     """Return how good the rows of one table are, and what to know of them."""
-    verdict = Facts(tuple(verdict_facts(paid.parts[table].verdict)), is_headline=True)
-    return Section("short", "in short", (verdict, *warnings_of(paid.warnings_of(table))))
+    verdict = Facts(tuple(verdict_facts(paid.parts[name].verdict)), is_headline=True)
+    return Section("short", say("linked.short"), (verdict, *warnings_of(paid.warnings_of(name))))

@@ -4,6 +4,7 @@ from lapwing.extras.evaluate.report.page import render
 from lapwing.extras.evaluate.report.released import released_sections
 from lapwing.extras.evaluate.report.released_columns import MOST_COLUMNS, released_columns, released_maps
 from lapwing.extras.evaluate.report.released_pairs import released_pairs
+from lapwing.extras.evaluate.words import say
 from lapwing.mechanisms.registry import kind_named
 from lapwing.model.accuracy import Accuracy
 from lapwing.present.document import Page, Section
@@ -18,7 +19,7 @@ def release_html(release: Parts, accuracy: Accuracy, *, name: str = "") -> str:
     """
     issued, ledger = release.certificate.issued, release.certificate.ledger
     known = (issued and issued.table) or release.schema.name or (ledger and ledger.dataset) or name
-    title = f"Synthetic data: {known}" if known else "Synthetic data"
+    title = say("page.title_of", table=known) if known else say("page.title")
     return render(Releasable(Page(title=title, sections=release_sections(release, accuracy))))
 
 

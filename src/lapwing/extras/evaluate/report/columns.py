@@ -12,6 +12,7 @@ from lapwing.extras.evaluate.metrics.metric import BOOTSTRAP, SYNTHETIC
 from lapwing.extras.evaluate.metrics.overlays import ColumnOverlay
 from lapwing.extras.evaluate.metrics.standing import SEVERAL
 from lapwing.extras.evaluate.report.charts import bars, histogram
+from lapwing.extras.evaluate.words import say, section, table
 from lapwing.present.document import Chart, Part, Section, Table, Text, clipped, counted, labelled, percent, signed
 from lapwing.schema.schemas import Schema
 
@@ -34,15 +35,11 @@ def columns_section(found: Findings, schema: Schema) -> Section:
     charts = [_chart(each, (distances, floors), described[each.column]) for each in drawable[:DRAWN]]
     table = _table(found, [each.column for each in order], distances, floors)
     left = len(order) - len(charts)
-    words = (
-        "How often each value occurs, in the real and in the synthetic table; the columns that differ most come first. "
-        "A difference of 5 % means that 5 of 100 synthetic rows would have to get another value."
-    )
-    more = f" The charts of the {counted(DRAWN, 'worst column')} are drawn; the other {left} are in the table."
-    parts: list[Part] = [Text(words + (more if left > 0 else "")), *charts[:OPEN]]
+    more = say("columns.more", drawn=counted(DRAWN, "worst column"), left=left) if left > 0 else ""
+    parts: list[Part] = [Text(say("columns.words") + more), *charts[:OPEN]]
     if len(charts) > OPEN:
-        parts.append(Text(f"Charts of {counted(len(charts) - OPEN, 'more column')} are folded away below."))
-    return Section("single-columns", "Single columns", (*parts, table), folded=tuple(charts[OPEN:]))
+        parts.append(Text(say("columns.folded", charts=counted(len(charts) - OPEN, "more column"))))
+    return section("single-columns", (*parts, table), folded=charts[OPEN:])
 
 
 def differences_chart(found: Findings) -> Chart:
@@ -50,11 +47,16 @@ def differences_chart(found: Findings) -> Chart:
     distances, floors = _differences(found)
     names = sorted(distances, key=lambda name: -distances[name])[:_TALL]
     series = {what: [each[name] for name in names] for what, each in ((SYNTHETIC, distances), (BOOTSTRAP, floors))}
-    more = f" The worst {len(names)} of {len(distances)} columns." if len(names) < len(distances) else ""
-    meaning = f"Share of rows that would have to get another value; bootstrap: a resample of the real rows.{more}"
-    title = "How far single columns are from the real ones"
+    more = (
+        say("columns.differences.more", shown=len(names), columns=len(distances)) if len(names) < len(distances) else ""
+    )
     return bars(
-        list(map(clipped, names)), series, title=title, meaning=meaning, unit="share of rows that differ", is_share=True
+        list(map(clipped, names)),
+        series,
+        title=say("columns.differences.title"),
+        meaning=say("columns.differences.meaning") + more,
+        unit=say("columns.differences.unit"),
+        is_share=True,
     )
 
 
@@ -116,13 +118,13 @@ def _drawn(overlay: ColumnOverlay) -> tuple[list[str], dict[str, list[float]]]:
 
 def _gaps(overlay: ColumnOverlay) -> list[tuple[str, tuple[float, float]]]:
     """Return the shares of missing cells, or of invalid values."""
-    gaps = (("missing cells", overlay.missing), ("invalid values", overlay.misfit))
+    gaps = ((say("columns.missing"), overlay.missing), (say("columns.invalid"), overlay.misfit))
     return [(label, pair) for label, pair in gaps if pair is not None]
 
 
 def _others(overlay: ColumnOverlay, keep: int) -> tuple[str, float, float]:
     """Return the bar for all categories but the first: its label and shares."""
-    label = f"{len(overlay.labels) - keep + max(overlay.others - 1, 0)} others"
+    label = say("columns.others", others=len(overlay.labels) - keep + max(overlay.others - 1, 0))
     return label, float(overlay.real[keep:].sum()), float(overlay.synthetic[keep:].sum())
 
 
@@ -130,12 +132,8 @@ def _all_bars(overlay: ColumnOverlay, title: str) -> Table:
     """Return the shares of all categories that are told apart, and of missing cells."""
     lines = list(zip(overlay.labels, overlay.real.tolist(), overlay.synthetic.tolist(), strict=True))
     lines += [(label, *pair) for label, pair in _gaps(overlay)]
-    return Table(
-        title,
-        ("", "real", "synthetic"),
-        tuple((labelled(label), percent(real, 2), percent(synthetic, 2)) for label, real, synthetic in lines),
-        numbers=(1, 2),
-    )
+    told = ((labelled(label), percent(real, 2), percent(synthetic, 2)) for label, real, synthetic in lines)
+    return table("columns.bars", told, numbers=(1, 2), title=title)
 
 
 def _is_dwarfing(overlay: ColumnOverlay) -> bool:
@@ -146,22 +144,24 @@ def _is_dwarfing(overlay: ColumnOverlay) -> bool:
 
 def _meaning(overlay: ColumnOverlay, distance: float, floor: float) -> str:
     """Return the sentence that says what can be seen."""
-    text = f"{percent(distance)} of rows differ (a resample: {percent(floor)})"
+    text = say("columns.differ", distance=percent(distance), floor=percent(floor))
     differences = overlay.synthetic - overlay.real
     if len(differences) and np.abs(differences).max() >= _WORTH_A_WORD:
         worst = int(np.abs(differences).argmax())
-        text += (
-            f"; most at {labelled(overlay.labels[worst], 40)}: real {percent(overlay.real[worst])}, "
-            f"synthetic {percent(overlay.synthetic[worst])}"
+        text += say(
+            "columns.most",
+            label=labelled(overlay.labels[worst], 40),
+            real=percent(overlay.real[worst]),
+            synthetic=percent(overlay.synthetic[worst]),
         )
     apart = [
-        f"{clipped(label, 40)} (real {percent(real)}, synthetic {percent(synthetic)})"
+        say("columns.apart", label=clipped(label, 40), real=percent(real), synthetic=percent(synthetic))
         for label, real, synthetic in _apart(overlay)
     ]
     if apart:
-        text += f". Not drawn: {', '.join(apart)}"
+        text += say("columns.not_drawn", apart=", ".join(apart))
     if overlay.scale == "log":
-        text += ". Bars widen with the distance from zero"
+        text += say("columns.widen")
     return f"{text}."
 
 
@@ -182,14 +182,10 @@ def _table(found: Findings, order: list[str], distances: dict[str, float], floor
         (clipped(name), percent(distances[name], 2), percent(floors[name], 2), *_figures(errors[name]))
         for name in order
     ]
-    return Table(
-        "Every column: differing rows (by value, or in the bars drawn where these show more), those of a fresh "
-        "sample, and errors of what people compute from it; missing in percent points, errors in real standard "
-        "deviations (sd), quantiles in rank. Coloured: differs by more than 5 times a resample and 1 %, or the mean by "
-        "more than 0.1 sd, or the spread by more than a quarter",
-        ("column", "differ", "resample", "missing", "mean (sd)", "spread", "W1 (sd)", "quantiles"),
-        tuple(lines),
-        numbers=tuple(range(1, 8)),
+    return table(
+        "columns.table",
+        lines,
+        numbers=range(1, 8),
         marked=tuple(
             place
             for place, name in enumerate(order)

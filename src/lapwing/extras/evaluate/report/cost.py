@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from lapwing.extras.evaluate.report.charts import bars, budget_bar
+from lapwing.extras.evaluate.words import say, section, table
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.plain import at_least
 from lapwing.model.accuracy import Accuracy, MarginalAccuracy
@@ -13,7 +14,6 @@ from lapwing.model.certificate.cost_lines import CostLine
 from lapwing.model.certificate.statements import Statement
 from lapwing.present.costs import amount_spent, by_purpose, cost_summary, purpose_of, sign_of
 from lapwing.present.document import Chart, Part, Section, Table, Text, crossed, sentence
-from lapwing.present.messages import say
 
 _MOST_LINES: Final = 300
 _MOST_BARS: Final = 30  # kinds of table
@@ -24,16 +24,12 @@ def cost_section(certificate: Certificate) -> Section:
     """Return the section about where the budget went: a bar in parts, the figures, and every line for experts."""
     sign = sign_of(certificate.total)
     if not certificate.lines:
-        return Section("cost", "What it cost", (Text("Nothing was asked about private rows."),))
-    words = (
-        "Privacy is paid for like this: each question about the private rows is answered with noise, and the smaller "
-        "the noise, the more of the budget it takes. What is shown here sums exactly to the total."
-    )
+        return section("cost", (Text(say("cost.nothing")),))
+    words = say("cost.words")
     if sign == "ρ":
-        words += " The total is counted in ρ, which adds up better than ε; the section on privacy says what it means."
-    return Section(
+        words += say("cost.counted_in_rho")
+    return section(
         "cost",
-        "What it cost",
         (
             Text(words),
             budget_chart(certificate.lines, certificate.total),
@@ -47,8 +43,9 @@ def budget_chart(lines: Sequence[CostLine], budget: Budget) -> Chart:
     """Return what the lines of a certificate or plan cost, by purpose."""
     sign, spent = sign_of(budget), {name: amount_spent(own) for name, own in by_purpose(lines).items()}
     total, largest = float(budget.amount), max(spent, key=spent.__getitem__)
-    meaning = f"Of {sign} = {total:.4g}, {100 * spent[largest] / total:.0f} % goes into {largest}." if total else ""
-    return budget_bar(list(spent.items()), title="Where the budget goes", meaning=meaning, unit=sign)
+    share = 100 * spent[largest] / total if total else 0.0
+    meaning = say("cost.largest", sign=sign, total=total, share=share, largest=largest) if total else ""
+    return budget_bar(list(spent.items()), title=say("plan.budget"), meaning=meaning, unit=sign)
 
 
 def noise_chart(lines: Sequence[CostLine]) -> Chart:
@@ -62,21 +59,20 @@ def noise_chart(lines: Sequence[CostLine]) -> Chart:
     for kind in widest:
         named = list(dict.fromkeys(crossed(line.columns) for line in kinds[kind] if line.columns))
         many = f"{len(kinds[kind]):,} " * (len(kinds[kind]) > 1)
-        level = "" if kind[1] is None else f", level {kind[1]}"
+        level = "" if kind[1] is None else say("cost.noise.level", level=kind[1])
         labels.append((", ".join(named) if 0 < len(named) <= _NAMED else many + kind[0]) + level)
-    more = f" The {len(widest)} kinds of table with most noise, of {len(kinds)}." if len(widest) < len(kinds) else ""
+    more = say("cost.noise.more", shown=len(widest), kinds=len(kinds)) if len(widest) < len(kinds) else ""
     return bars(
         labels,
         {"released": [kind[2] for kind in widest]},
-        title="Noise on each count",
-        meaning=f"One standard deviation; 95 % of such noise is smaller than two.{more}",
+        title=say("cost.noise.title"),
+        meaning=say("cost.noise.meaning") + more,
         unit="rows",
     )
 
 
 def _every_line(lines: Sequence[CostLine], sign: str) -> tuple[Text | Table, ...]:
     """Return every line of the certificate, or as many as can be read."""
-    heading = ("question", "columns", "level", "chosen among", sign, "noise", "standard deviation", "sensitivity (L1)")
     shown_lines = tuple(
         (
             line.question,
@@ -90,16 +86,9 @@ def _every_line(lines: Sequence[CostLine], sign: str) -> tuple[Text | Table, ...
         )
         for line in lines[:_MOST_LINES]
     )
-    table = Table(
-        "Every answer, in the order in which it was given; noise values are whole numbers (discrete laws)",
-        heading,
-        shown_lines,
-        numbers=(2, 3, 4, 6, 7),
-    )
-    if len(lines) <= _MOST_LINES:
-        return (table,)
-    words = f"The first {_MOST_LINES} of {len(lines):,} lines; the certificate has all of them."
-    return (Text(words), table)
+    first = say("cost.first", shown=_MOST_LINES, lines=len(lines))
+    every = table("cost.table", shown_lines, numbers=(2, 3, 4, 6, 7), sign=sign)
+    return (Text(first), every) if len(lines) > _MOST_LINES else (every,)
 
 
 _FIRST: Final = 12
@@ -114,19 +103,15 @@ def accuracy_section(accuracy: Accuracy) -> Section:
     folded: list[Part] = []
     first, further = _sorted(accuracy.statements)
     if first:
-        parts.append(_statements(first, "What can be said, and on what ground"))
+        parts.append(_statements("accuracy.first", first))
     if further:
-        folded.append(_statements(further[:_MOST_STATED], "Further statements"))
+        folded.append(_statements("accuracy.further", further[:_MOST_STATED]))
     if accuracy.marginals:
         parts.append(_chart(accuracy.marginals))
         folded.append(_measured(accuracy.marginals))
     if not accuracy.statements and not accuracy.marginals:
-        words = (
-            "Nothing is proved about the accuracy of this release. Take its figures as hints, and ask its owner for "
-            "an evaluation."
-        )
-        parts.append(Text(words, is_warning=True))
-    return Section("accuracy", "How far figures may be off", tuple(parts), folded=tuple(folded))
+        parts.append(Text(say("accuracy.unproved"), is_warning=True))
+    return section("accuracy", parts, folded=folded)
 
 
 def _sorted(statements: Sequence[Statement]) -> tuple[list[Statement], list[Statement]]:
@@ -138,21 +123,12 @@ def _sorted(statements: Sequence[Statement]) -> tuple[list[Statement], list[Stat
 
 def _words(accuracy: Accuracy) -> str:
     """Say what the section is about."""
-    words = (
-        "Everything here follows from the noise that was added, whose law is public, and from released numbers. "
-        "Relations between columns that were not counted together are the model's guess, and no bound is proved for "
-        "them."
-    )
-    worth = accuracy.effective_rows
-    words += f" The model stands on patterns whose weights are worth {worth:,.0f} equal ones."
-    if accuracy.largest_density is not None:
-        words += (
-            f" Its density is at most {accuracy.largest_density:.3g} times that of the points that it was fitted on."
-        )
-    return words
+    words = say("accuracy.words", worth=accuracy.effective_rows)
+    most = accuracy.largest_density
+    return words if most is None else words + say("accuracy.density", most=most)
 
 
-def _statements(statements: Sequence[Statement], caption: str) -> Table:
+def _statements(key: str, statements: Sequence[Statement]) -> Table:
     """Return statements as a table."""
     lines = tuple(
         (
@@ -162,25 +138,24 @@ def _statements(statements: Sequence[Statement], caption: str) -> Table:
         )
         for each in statements
     )
-    return Table(caption, ("statement", "holds with", "ground"), lines, numbers=(1,))
+    return table(key, lines, numbers=(1,))
 
 
 def _name(each: MarginalAccuracy) -> str:
-    return " x ".join(each.columns) or "number of rows"
+    return " x ".join(each.columns) or say("accuracy.rows")
 
 
 def _chart(marginals: Sequence[MarginalAccuracy]) -> Part:
     """Return the bounds of the most uncertain tables."""
     first = marginals[:_DRAWN]
     confidence = f"{100 * first[0].confidence:.6g} %"
-    which = f"The {len(first)} most uncertain of {len(marginals):,} measured tables" if len(marginals) > _DRAWN else ""
+    title = "accuracy.chart.most" if len(marginals) > _DRAWN else "accuracy.chart.all"
     return bars(
-        [f"{_name(each)} ({each.cells:,} cells)" for each in first],
+        [say("accuracy.chart.label", name=_name(each), cells=each.cells) for each in first],
         {"released": [each.variation for each in first]},
-        title=which or "The measured tables",
-        meaning="At most so much of the released table would have to be moved to get the true one (total variation "
-        f"distance, 0 to 1), each with probability {confidence}.",
-        unit="total variation, at most",
+        title=say(title, shown=len(first), tables=len(marginals)),
+        meaning=say("accuracy.chart.meaning", confidence=confidence),
+        unit=say("accuracy.chart.unit"),
     )
 
 
@@ -197,8 +172,5 @@ def _measured(marginals: Sequence[MarginalAccuracy]) -> Table:
         )
         for each in marginals[:_MOST_STATED]
     )
-    caption = "The measured tables, the most uncertain first"
-    if len(marginals) > _MOST_STATED:
-        caption += f" ({_MOST_STATED} of {len(marginals):,})"
-    heading = ("table", "cells", "noise (sd, rows)", "largest error (rows)", "total variation, at most", "each with")
-    return Table(caption, heading, lines, numbers=(1, 2, 3, 4, 5))
+    more = say("accuracy.more", shown=_MOST_STATED, tables=len(marginals)) if len(marginals) > _MOST_STATED else ""
+    return table("accuracy.measured", lines, numbers=range(1, 6), more=more)

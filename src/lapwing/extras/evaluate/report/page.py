@@ -12,9 +12,9 @@ from typing import Any, Final, Literal
 from urllib.parse import quote
 
 from lapwing.errors import LapwingError
+from lapwing.extras.evaluate.words import say
 from lapwing.present.document import Chart, Page
 from lapwing.present.html import Html, element, section_html, table_html, whole_page
-from lapwing.present.messages import say
 from lapwing.release.marked import Internal, Releasable
 from lapwing.schema.scalars import visible
 from lapwing.version import install_command

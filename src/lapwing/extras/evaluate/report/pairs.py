@@ -13,6 +13,7 @@ from lapwing.extras.evaluate.metrics.overlays import MapOverlay
 from lapwing.extras.evaluate.metrics.standing import APART, PART, SEVERAL, standing
 from lapwing.extras.evaluate.metrics.tables.variation import Variation
 from lapwing.extras.evaluate.report.heat_maps import heat_map, map_heat
+from lapwing.extras.evaluate.words import say, section, table
 from lapwing.present.document import Chart, Part, Section, Table, Text, clipped, crossed, percent
 
 WORST: Final = 10  # tables named of each number of columns
@@ -26,55 +27,39 @@ def pairs_section(found: Findings) -> Section:
     """Return the section *Pairs of columns*: strength of dependence as heat maps, and total variation."""
     parts: list[Part] = []
     if found.associations is None:
-        parts.append(Text("The table has one column only, so that there are no pairs to compare."))
+        parts.append(Text(say("pairs.one_column")))
     else:
-        words = (
-            "How strongly one column tells about another, from 0 (nothing) to 1 (all). What is dark in the real table "
-            "should be as dark in the synthetic one; in the difference, relations that were lost and relations that "
-            "were made up have different colours."
-        )
+        words = say("pairs.words")
         columns = len(found.associations.columns)
         if columns < len(found.columns[SYNTHETIC]):
-            words += f" {columns} of the {len(found.columns[SYNTHETIC])} columns are drawn, chosen at random."
+            words += say("pairs.more", shown=columns, columns=len(found.columns[SYNTHETIC]))
         parts += [Text(words), *_heat_maps(found.associations)]
-    return Section("pairs", "Pairs of columns", (*parts, _summary(found)))
+    return section("pairs", (*parts, _summary(found)))
 
 
 def worst_section(found: Findings) -> Section:
     """Return the section *Worst tables*: the ten of one, two and three columns that differ most."""
-    words = (
-        "The contingency tables that differ most, by the share of rows that would have to change. Where a resample "
-        "of the real rows is nearly as far, a table has more cells than rows can fill, and no release could do better."
-    )
     tables = [_worst(found, place) for place in range(len(found.tables[SYNTHETIC]))]
-    return Section("worst-tables", "Worst tables", (Text(words), *tables))
+    return section("worst-tables", (Text(say("worst.words")), *tables))
 
 
 def maps_section(found: Findings) -> Section:
     """Return the section *Maps*: pairs of coordinates on one grid, real, synthetic and their difference."""
     maps = found.overlays.maps
     if not maps:
-        words = (
-            "No two columns are coordinates by their names (longitude and latitude, easting and northing, x and y) or "
-            "the only two measured numbers, so that there is no map."
-        )
-        return Section("maps", "Maps", (Text(words),))
+        return section("maps", (Text(say("maps.none")),))
     charts = [chart for each in maps for chart in _map(each, found.looked_at)]
-    words = (
-        "Where the rows lie, in the range that holds nearly all real ones. Each cell's shade is its share of the rows "
-        "that have both coordinates; the fullest 2 % of cells share the darkest shade."
-    )
-    return Section("maps", "Maps", (Text(words), *charts))
+    return section("maps", (Text(say("maps.words")), *charts))
 
 
 def _heat_maps(found: Associations) -> list[Chart]:
     """Return the strength of dependence of all pairs: real, synthetic, difference."""
     real, synthetic = found.matrices[_REAL], found.matrices[SYNTHETIC]
     names = [clipped(name) for name in found.columns]
-    unit = "strength"
+    unit = say("pairs.unit")
     return [
-        heat_map(real, names, names, title="Real", meaning=_strongest(found, real), unit=unit),
-        heat_map(synthetic, names, names, title="Synthetic", meaning=_kept(found), unit=unit),
+        heat_map(real, names, names, title=say("pairs.real"), meaning=_strongest(found, real), unit=unit),
+        heat_map(synthetic, names, names, title=say("pairs.synthetic"), meaning=_kept(found), unit=unit),
         change_map(found),
     ]
 
@@ -88,9 +73,9 @@ def change_map(found: Associations) -> Chart:
         change,
         names,
         names,
-        title="Difference, synthetic minus real",
+        title=say("pairs.change"),
         meaning=_changed(found, change),
-        unit="difference",
+        unit=say("pairs.change_unit"),
         domain=(-reach, reach),
         both_ways=True,
     )
@@ -115,10 +100,8 @@ def _strongest(found: Associations, real: np.ndarray) -> str:
     """Return the sentence about the real table."""
     pair = _largest(found.columns, real)
     if pair is None:
-        return "No pair of columns has two values each, so that nothing depends on anything."
-    return (
-        f"The strongest relation is {pair[0]} at {real[pair[1], pair[2]]:.2f}; the mean is {_upper(real).mean():.2f}."
-    )
+        return say("pairs.no_relation")
+    return say("pairs.strongest", pair=pair[0], real=real[pair[1], pair[2]], mean=_upper(real).mean())
 
 
 def _kept(found: Associations) -> str:
@@ -126,28 +109,26 @@ def _kept(found: Associations) -> str:
     means = {name: _upper(matrix) for name, matrix in found.matrices.items()}
     shown = {name: f"{values.mean():.2f}" for name, values in means.items() if len(values)}
     if SYNTHETIC not in shown:
-        return "No pair of columns has two values each."
-    beside = [f"{shown[name]} {words}" for name, words in _REFERENCES.items() if name in shown]
-    return f"The mean strength is {shown[SYNTHETIC]}" + (f", beside {', '.join(beside)}." if beside else ".")
-
-
-_REFERENCES: Final = {_REAL: "in the real table", INDEPENDENT: "where columns are independent"}
+        return say("pairs.no_values")
+    beside = [say(f"pairs.beside.{name}", mean=shown[name]) for name in (_REAL, INDEPENDENT) if name in shown]
+    said = say("pairs.strength", mean=shown[SYNTHETIC])
+    return f"{said}{say('pairs.beside.all', means=', '.join(beside)) if beside else ''}."
 
 
 def _changed(found: Associations, change: np.ndarray) -> str:
     """Return the sentence about the differences: the largest loss, the largest gain, and their mean size."""
     lost, made = _largest(found.columns, -change), _largest(found.columns, change)
     if lost is None or made is None:
-        return "There is nothing to compare."
+        return say("pairs.nothing")
     real, synthetic = found.matrices[_REAL], found.matrices[SYNTHETIC]
-    parts = [f"On average a pair is off by {np.abs(_upper(change)).mean():.3f}"]
+    parts = [say("pairs.off", mean=np.abs(_upper(change)).mean())]
     fresh = found.matrices.get(BOOTSTRAP)
     if fresh is not None and len(_upper(fresh - real)):
-        parts[0] += f" (a resample by {np.abs(_upper(fresh - real)).mean():.3f})"
-    for what, (name, *at) in (("most lost", lost), ("most made up", made)):
+        parts[0] += say("pairs.off_fresh", mean=np.abs(_upper(fresh - real)).mean())
+    for what, (name, *at) in (("lost", lost), ("made", made)):
         before, after = float(real[at[0], at[1]]), float(synthetic[at[0], at[1]])
-        if abs(after - before) >= _WORTH_A_WORD and (after < before) == (what == "most lost"):
-            parts.append(f"{what}: {name}, {before:.2f} in the real table and {after:.2f} in the synthetic one")
+        if abs(after - before) >= _WORTH_A_WORD and (after < before) == (what == "lost"):
+            parts.append(say(f"pairs.{what}", name=name, real=before, synthetic=after))
     return f"{'; '.join(parts)}."
 
 
@@ -162,22 +143,7 @@ def _summary(found: Findings) -> Table:
         compared = f"{len(tables.tables):,} of {tables.possible:,}"
         words = places[f"total_variation_{tables.ways}"].words
         lines.append((str(tables.ways), compared, *figures, *most, words))
-    return Table(
-        "Rows that differ (total variation) in tables of so many columns: mean, then the worst table",
-        (
-            "columns",
-            "compared",
-            "mean",
-            "resample",
-            "independent",
-            "worst",
-            "resample",
-            "independent",
-            "mean in words",
-        ),
-        tuple(lines),
-        numbers=tuple(range(1, 8)),
-    )
+    return table("pairs.table", lines, numbers=range(1, 8))
 
 
 def _worst(found: Findings, place: int) -> Table:
@@ -194,29 +160,28 @@ def _worst(found: Findings, place: int) -> Table:
         lines.append((crossed(tables.tables[at]), *figures, "-" if way is None else f"{100 * way:.0f} %"))
         if way is not None and way > PART:
             marked.append(line)
-    return Table(
-        f"Tables of {tables.ways} columns, the worst of {len(tables.tables):,}; place: 0 % is a resample, "
-        "100 % independent columns, no place (-) where these are hardly farther. Coloured: no better than independent "
-        "columns",
-        ("table", "differ", "resample", "independent columns", "place"),
-        tuple(lines),
+    return table(
+        "worst.table",
+        lines,
         numbers=(1, 2, 3, 4),
-        marked=tuple(marked),
+        marked=marked,
+        ways=tables.ways,
+        tables=len(tables.tables),
     )
 
 
 def _worst_columns(tables: Variation, floor: Variation, order: Sequence[int]) -> Table:
     """Return the single columns that differ most; independent columns are never off there."""
     pairs = [(float(tables.distances[at]), float(floor.distances[at])) for at in order]
-    return Table(
-        f"Tables of one column, the worst of {len(tables.tables):,}. Coloured: more than 1 %, and 5 times a resample",
-        ("table", "differ", "resample", "times as far"),
+    return table(
+        "worst.single",
         tuple(
             (crossed(tables.tables[at]), percent(own, 2), percent(low, 2), f"{own / low:.1f}" if low > 0 else "-")
             for at, (own, low) in zip(order, pairs, strict=True)
         ),
         numbers=(1, 2, 3),
         marked=tuple(line for line, (own, low) in enumerate(pairs) if own > max(SEVERAL * low, _SMALL)),
+        tables=len(tables.tables),
     )
 
 
@@ -233,12 +198,9 @@ def _map(found: MapOverlay, rows: int) -> list[Chart]:
     distance = (float(np.abs(found.synthetic - found.real).sum()) + abs(found.outside[1] - found.outside[0])) / 2
     fresh = float(np.sqrt(found.real * (1 - found.real) / (2 * math.pi * rows)).sum())
     meanings = {
-        "real": f"{percent(1 - found.outside[0])} of the real rows lie in this range, in {len(full):,} of "
-        f"{found.real.size:,} cells.",
-        "synthetic": f"{percent(1 - found.outside[1])} of the synthetic rows lie in this range; {percent(empty)} lie "
-        "in cells without a real row.",
-        "difference": f"{percent(distance)} of rows would have to move to another cell (of a resample, about "
-        f"{percent(min(fresh, 1.0))}).",
+        "real": say("maps.real", share=percent(1 - found.outside[0]), cells=len(full), all=found.real.size),
+        "synthetic": say("maps.synthetic", share=percent(1 - found.outside[1]), empty=percent(empty)),
+        "difference": say("maps.difference", distance=percent(distance), fresh=percent(min(fresh, 1.0))),
     }
     grids = {"real": found.real, "synthetic": found.synthetic, "difference": change}
     return [
@@ -248,9 +210,9 @@ def _map(found: MapOverlay, rows: int) -> list[Chart]:
             found.y_edges.tolist(),
             x_title=clipped(found.x, 24),
             y_title=clipped(found.y, 24),
-            title=f"{name}: {kind}",
+            title=say(f"maps.title.{kind}", name=name),
             meaning=meanings[kind],
-            unit="share of rows",
+            unit=say("maps.unit"),
             domain=(-reach, reach) if kind == "difference" else (0.0, top),
             both_ways=kind == "difference",
         )

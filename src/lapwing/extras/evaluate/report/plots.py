@@ -19,6 +19,7 @@ from lapwing.extras.evaluate.report.page import CONFIG, NOTICE, cleaned
 from lapwing.extras.evaluate.report.pairs import change_map
 from lapwing.extras.evaluate.report.released_columns import column_chart, map_chart, released_columns, released_map
 from lapwing.extras.evaluate.report.released_pairs import pair_chart
+from lapwing.extras.evaluate.words import say
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.questions import Answer
 from lapwing.model.certificate.certificate import Certificate
@@ -31,7 +32,6 @@ from lapwing.schema.schemas import Schema
 _WIDE: Final = 480  # pixels of a chart by itself
 _NARROW: Final = 300  # of one among several
 _FIRST: Final = 6  # columns that are drawn where none is named
-_LINES: Final = "Lines: where the true number of rows lies, with 95 % probability each"
 _LETTER: Final = 6.3  # pixels of a letter of a subtitle
 _COLOUR: Final = re.compile(r"var\(--([\w-]+)(?:, (#\w+))?\)")
 _ON_PAPER: Final = {"ink": "#1b2430", "soft": "#566170", "line": "#c5ced8", "grid": "#e6ebf0"}
@@ -51,7 +51,7 @@ def as_altair(charts: Sequence[Chart], *, width: int = _WIDE, across: int = 1, t
     if whole is not drawn[0]:
         whole = whole.resolve_scale(color="independent", shape="independent", yOffset="independent")
     look = {key: value for key, value in CONFIG.items() if key not in ("aria", "autosize")}
-    fonts = {"background": "#ffffff", "font": "Liberation Sans, Arial, Helvetica, sans-serif"}
+    fonts = {"background": "#ffffff", "font": "Liberation Sans,Arial,Helvetica,sans-serif"}
     quiet = {"title": {"anchor": "start", "fontSize": 13, "subtitleColor": "var(--soft)", "subtitleFontSize": 11.5}}
     whole.config = alt.Config.from_dict(_on_paper({**look, **fonts, **quiet}))
     found = whole.properties(title=title) if title else whole
@@ -117,8 +117,8 @@ def released_plot(
     found = released_columns(model, schema, noisy, names, certificate.public_rows)
     charts = [column_chart(each) for each in found]
     if len(charts) == 1:
-        return as_altair([replace(charts[0], meaning=f"{_LINES}. {charts[0].meaning}")])
-    return as_altair(charts, width=_NARROW, across=2, title=f"Rows that the model expects. {_LINES}")
+        return as_altair([replace(charts[0], meaning=f"{say('plot.lines')} {charts[0].meaning}")])
+    return as_altair(charts, width=_NARROW, across=2, title=say("plot.rows"))
 
 
 def _together(model: ReleasedModel, certificate: Certificate, fields: Sequence[Field]) -> Chart:
@@ -139,8 +139,8 @@ def compared_plot(found: Findings) -> Any:  # noqa: ANN401
     standings = glance(found).standings
     charts = [differences_chart(found)]
     if any(each.place is not None for each in standings):
-        words = "0 %: as near as a resample of the real rows; 100 %: as far as columns without any relation."
-        charts.insert(0, place_chart(standings, title="How much of the dependence is lost", meaning=words))
+        words = say("plot.places")
+        charts.insert(0, place_chart(standings, title=say("plot.lost"), meaning=words))
     if found.associations is not None:
         charts.append(change_map(found.associations))
     return as_altair(charts, title=NOTICE)

@@ -21,6 +21,7 @@ from lapwing.extras.evaluate.metrics.bars import (
 from lapwing.extras.evaluate.metrics.overlays import coordinate_pairs
 from lapwing.extras.evaluate.report.charts import bars, histogram
 from lapwing.extras.evaluate.report.heat_maps import map_heat
+from lapwing.extras.evaluate.words import say, table
 from lapwing.kernel.questions.questions import Answer
 from lapwing.model.evidence import AskedTable, intervals, measured_groupings
 from lapwing.model.model import ReleasedModel
@@ -81,15 +82,8 @@ class ReleasedMap:
 
 def column_parts(columns: Sequence[ReleasedColumn], maps: Sequence[ReleasedMap], total: int) -> tuple[Part, ...]:
     """Return the charts of columns and maps, under a paragraph that says how to read them."""
-    words = (
-        "Bars are the rows that the released model expects. The thin line on a bar is where the true number of rows "
-        "lies, with a probability of 95 % for each bar by itself (of 20 such lines, one misses on average); it comes "
-        "from the noisy counts alone, so that a bar may end outside it. A bar without a line stands for values that "
-        "were not counted in this form: what it shows is the model's guess."
-    )
-    left_out = f"The first {len(columns)} of {total} columns are drawn. `release.query` gives the others."
-    points = (left_out,) if len(columns) < total else ()
-    return (Text(words, points=points), *map(map_chart, maps), *map(column_chart, columns))
+    points = (say("model.more", shown=len(columns), columns=total),) if len(columns) < total else ()
+    return (Text(say("model.words"), points=points), *map(map_chart, maps), *map(column_chart, columns))
 
 
 def column_chart(column: ReleasedColumn) -> Chart:
@@ -112,23 +106,24 @@ def _meaning(column: ReleasedColumn) -> str:
     words = []
     if column.apart:
         told = "; ".join(f"{cell.label} {_told(cell, column.rows)}" for cell in column.apart)
-        words.append(f"Apart from the bars: {told}.")
+        words.append(say("model.apart", told=told))
     drawn = sum(cell.rows for cell in (*column.cells, *column.apart))
     if drawn < column.rows * (1 - _ROUNDING):
-        words.append(f"The tails are left out: {_percent(1 - drawn / column.rows)} of the rows.")
+        words.append(say("model.tails", share=_percent(1 - drawn / column.rows)))
     if column.is_uneven:
-        words.append("The runs are not equally wide.")
+        words.append(say("model.uneven"))
     if all(cell.lower is None for cell in column.cells):
-        words.append("No lines: what was counted was wider, or the column was not counted by itself.")
-    return " ".join(words) or "All rows are in the bars."
+        words.append(say("model.no_lines"))
+    return " ".join(words) or say("model.all")
 
 
 def _told(cell: ReleasedCell, rows: int) -> str:
     """Return the share of a value in words, with its interval."""
     if rows == 0:
-        return "in no row"
-    number = "" if cell.lower is None or cell.upper is None else f" (true number: {cell.lower:,} to {cell.upper:,})"
-    return f"in {_percent(cell.rows / rows)} of the rows{number}"
+        return say("model.no_row")
+    is_known = cell.lower is not None and cell.upper is not None
+    number = say("model.number", lower=cell.lower, upper=cell.upper) if is_known else ""
+    return say("model.told", share=_percent(cell.rows / rows), number=number)
 
 
 def _percent(share: float) -> str:
@@ -148,8 +143,7 @@ def _figures(column: ReleasedColumn) -> Table:
         )
         for cell in (*column.cells, *column.apart)
     )
-    heading = (column.column, "rows expected", "share", "true rows from", "to")
-    return Table("", heading, lines, numbers=(1, 2, 3, 4))
+    return table("model.figures", lines, numbers=range(1, 5), column=column.column)
 
 
 def map_chart(found: ReleasedMap) -> Chart:
@@ -161,9 +155,9 @@ def map_chart(found: ReleasedMap) -> Chart:
         found.y_edges.tolist(),
         x_title=found.x,
         y_title=found.y,
-        title=f"{found.x} and {found.y}",
-        meaning="Where the released model expects rows: the darker, the more; blank below half a row.",
-        unit="rows expected",
+        title=say("model.pair", x=found.x, y=found.y),
+        meaning=say("model.map"),
+        unit=say("model.expected"),
         domain=(0.0, float(np.quantile(rows[rows > 0], _FULLEST))) if rows.any() else None,
     )
 
@@ -227,7 +221,7 @@ def _column(model: ReleasedModel, field: Field, noisy: Sequence[Answer], public_
         is_known = is_fixed and bool(found.terms[group])
         is_value = is_apart and group < shown.grouping.groups - 1
         return ReleasedCell(
-            label=f"the value {shown.labels[group]}" if is_value else shown.labels[group],
+            label=say("model.value", label=shown.labels[group]) if is_value else shown.labels[group],
             start=shown.starts[group] if group < len(shown.starts) else shown.labels[group],
             rows=float(counts[group]),
             lower=int(found.lower[group]) if is_known else None,
@@ -269,7 +263,7 @@ def _listed(model: ReleasedModel, field: Field) -> _Shown:
     texts = labels(grouping, field)
     if domain.values <= _LISTED + 1:
         return _Shown(grouping, texts, texts, order.tolist(), [])
-    texts[_LISTED] = f"{domain.values - _LISTED:,} others"
+    texts[_LISTED] = say("model.others", others=domain.values - _LISTED)
     return _Shown(grouping, texts, texts, list(range(_LISTED + 1)), [], no_interval=_LISTED)
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from lapwing.errors import CapacityError
 from lapwing.extras.evaluate.report.heat_maps import heat_map
 from lapwing.extras.evaluate.report.released_columns import LEAST, model_codes, most_frequent
+from lapwing.extras.evaluate.words import say, section
 from lapwing.kernel.questions.misfit_rows.question import MisfitRows
 from lapwing.maths.associations import strength
 from lapwing.model.certificate.certificate import Certificate
@@ -99,22 +100,21 @@ def counted_pairs(certificate: Certificate, columns: Sequence[str]) -> set[tuple
 def pairs_section(found: ReleasedPairs, certificate: Certificate, total: int) -> Section:
     """Return the section of the public report about pairs of columns."""
     counted = counted_pairs(certificate, found.columns)
-    words = (
-        "How strongly one column tells about another in the released model, from 0 (nothing) to 1 (all). What is no "
-        "more than chance makes in so many rows is 0."
-    )
+    words = say("model_pairs.words")
     if len(found.columns) < total:
-        words += f" The first {len(found.columns)} of {total} columns are drawn."
+        words += say("model_pairs.more", shown=len(found.columns), columns=total)
     names = [clipped(name) for name in found.columns]
     upper = found.strengths[np.triu_indices(len(names), 1)]
     known = upper[np.isfinite(upper)]
-    meaning = f"The mean is {known.mean():.2f}" if known.size else "No pair has two values each"
+    meaning = say("model_pairs.mean", mean=known.mean()) if known.size else say("model_pairs.none")
     if found.tables:
-        meaning += f"; the strongest is {crossed(found.tables[0].columns)}"
-    meaning += f". {len(counted):,} of {len(upper):,} pairs were counted together."
-    chart = heat_map(found.strengths, names, names, title="All pairs of columns", meaning=meaning, unit="strength")
+        meaning += say("model_pairs.strongest", columns=crossed(found.tables[0].columns))
+    meaning += say("model_pairs.counted", counted=len(counted), pairs=len(upper))
+    chart = heat_map(
+        found.strengths, names, names, title=say("model_pairs.all"), meaning=meaning, unit=say("pairs.unit")
+    )
     drawn = (_drawn(each, tuple(sorted(each.columns)) in counted) for each in found.tables)
-    return Section("dependence", "How columns depend on each other", (Text(words), chart, *drawn))
+    return section("dependence", (Text(words), chart, *drawn))
 
 
 def pair_chart(model: ReleasedModel, certificate: Certificate, fields: Sequence[Field]) -> Chart:
@@ -132,13 +132,13 @@ def _drawn(table: PairTable, is_counted: bool) -> Chart:
     rows = table.rows[down][:, across]
     shares = rows / rows.sum(axis=1, keepdims=True)
     first, second = (clipped(name, 24) for name in table.columns)
-    counted = "The two were counted together." if is_counted else "The two were never counted together: a guess."
+    counted = say("model_pairs.together" if is_counted else "model_pairs.guess")
     return heat_map(
         shares,
         [text for text, is_there in zip(table.labels[0], down, strict=True) if is_there],
         [text for text, is_there in zip(table.labels[1], across, strict=True) if is_there],
         title=crossed(table.columns),
-        meaning=f"A line for each value of {first}: how its rows are spread over {second}. {counted}",
-        unit="share of the line",
+        meaning=say("model_pairs.meaning", first=first, second=second, counted=counted),
+        unit=say("model_pairs.unit"),
         domain=(0.0, float(shares.max())),
     )

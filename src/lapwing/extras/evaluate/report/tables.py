@@ -9,6 +9,7 @@ from lapwing.extras.evaluate.metrics.metric import BOOTSTRAP, INDEPENDENT, REAL,
 from lapwing.extras.evaluate.metrics.panels import PanelErrors
 from lapwing.extras.evaluate.metrics.tables.variation import Variation
 from lapwing.extras.evaluate.report.charts import bars
+from lapwing.extras.evaluate.words import say, section, table
 from lapwing.present.document import Part, Section, Table, Text, clipped, counted, crossed, labelled, percent
 
 DRAWN: Final = 20  # columns and special values with a bar, those with the most such cells
@@ -19,36 +20,19 @@ def gaps_section(found: Findings) -> Section:
     """Return the section *Missing cells and special values*."""
     shares = _shares(found)
     parts: list[Part] = []
-    if not shares:
-        parts.append(Text("No column may be missing or has declared special values."))
-    else:
-        parts += _shown(shares)
+    parts += _shown(shares) if shares else [Text(say("gaps.none"))]
     misfits = [each for each in found.overlays.columns if each.misfit is not None and max(each.misfit) > 0]
     if misfits:
-        words = "Cells outside the schema, which no release can hold: their rows are part of the error of the column."
         points = tuple(
-            f"{clipped(each.column)}: {percent((each.misfit or (0.0, 0.0))[0], 2)} of the real cells"
+            say("gaps.misfit", column=clipped(each.column), share=percent((each.misfit or (0.0, 0.0))[0], 2))
             for each in misfits
         )
-        parts.append(Text(words, points=points[:LISTED]))
-    pairs = [
-        _pair_line(what, each)
-        for what, each in (
-            ("missing or special together", found.together),
-            ("missing, given another column", found.given),
-        )
-        if each is not None
-    ]
+        parts.append(Text(say("gaps.misfits"), points=points[:LISTED]))
+    both = {"together": found.together, "given": found.given}
+    pairs = [_pair_line(say(f"gaps.{what}"), each) for what, each in both.items() if each is not None]
     if pairs and shares:
-        parts.append(
-            Table(
-                "Rows that differ in tables of two columns that are taken as missing or not",
-                ("tables", "compared", "mean", "resample", "independent", "worst", "worst pair"),
-                tuple(pairs),
-                numbers=(1, 2, 3, 4, 5),
-            )
-        )
-    return Section("missing-cells", "Missing cells and special values", tuple(parts))
+        parts.append(table("gaps.pairs", pairs, numbers=range(1, 6)))
+    return section("missing-cells", parts)
 
 
 def _shares(found: Findings) -> list[tuple[str, float, float]]:
@@ -57,8 +41,11 @@ def _shares(found: Findings) -> list[tuple[str, float, float]]:
     for each in found.overlays.columns:
         name = clipped(each.column, 40)
         if each.missing is not None:
-            shares.append((f"{name}: missing", *each.missing))
-        shares += [(f"{name} = {clipped(label, 30)}", real, synthetic) for label, real, synthetic in each.special]
+            shares.append((say("gaps.missing", column=name), *each.missing))
+        shares += [
+            (say("gaps.special", column=name, value=clipped(label, 30)), real, synthetic)
+            for label, real, synthetic in each.special
+        ]
     return sorted(shares, key=lambda line: -max(line[1:]))
 
 
@@ -66,19 +53,18 @@ def _shown(shares: list[tuple[str, float, float]]) -> list[Part]:
     """Return a sentence, a chart and a table of shares."""
     used = [each for each in shares if max(each[1:]) > 0]
     if not used:
-        return [Text(f"{counted(len(shares), 'kind')} of such cells may occur; neither table has any.")]
+        return [Text(say("gaps.may", kinds=counted(len(shares), "kind")))]
     name, real, synthetic = max(used, key=lambda line: abs(line[2] - line[1]))
-    meaning = f"The largest difference is {name}: real {percent(real, 2)}, synthetic {percent(synthetic, 2)}."
+    meaning = say("gaps.largest", name=name, real=percent(real, 2), synthetic=percent(synthetic, 2))
     drawn = used[:DRAWN]
     labels = [each[0] for each in drawn]
     series = {"real": [each[1] for each in drawn], "synthetic": [each[2] for each in drawn]}
     parts: list[Part] = [
-        bars(labels, series, title="Missing and special cells", meaning=meaning, unit="share of rows", is_share=True)
+        bars(labels, series, title=say("gaps.chart"), meaning=meaning, unit=say("maps.unit"), is_share=True)
     ]
     if len(used) > DRAWN:
-        lines = tuple((label, percent(real, 2), percent(synthetic, 2)) for label, real, synthetic in used[DRAWN:LISTED])
-        caption = "Those with fewer such cells"
-        parts.append(Table(caption, ("cells", "real", "synthetic"), lines, numbers=(1, 2)))
+        lines = ((label, percent(real, 2), percent(synthetic, 2)) for label, real, synthetic in used[DRAWN:LISTED])
+        parts.append(table("gaps.fewer", lines, numbers=(1, 2)))
     return parts
 
 
@@ -87,7 +73,13 @@ def _pair_line(what: str, found: Mapping[str, Variation]) -> tuple[str, ...]:
     own = found[SYNTHETIC]
     columns, distance = own.worst(1)[0]
     means = [percent(found[name].mean, 2) for name in _PLACED]
-    return what, f"{len(own.tables):,} of {own.possible:,}", *means, percent(distance, 2), crossed(columns)
+    return (
+        what,
+        say("gaps.of", compared=len(own.tables), possible=own.possible),
+        *means,
+        percent(distance, 2),
+        crossed(columns),
+    )
 
 
 # -- The internal report's section on what the schema declares: rules, and public totals.
@@ -104,44 +96,44 @@ def rules_section(found: Declared) -> Section:
         parts += _rules(found)
     if found.totals:
         parts.append(_totals(found))
-    return Section("rules", "Rules and public totals", tuple(parts))
+    return section("rules", parts)
 
 
 def _rules(found: Declared) -> list[Part]:
     """Return a sentence and a table: which rows break which rule."""
     real, synthetic = (found.broken[name] for name in (REAL, SYNTHETIC))
-    words = (
-        f"{counted(len(found.rules), 'rule')}: {counted(synthetic, 'synthetic row')} and "
-        f"{counted(real, 'real row')} break any of them. Independent columns show what a table breaks that knows no "
-        "rule. Cells that do not fit the schema break none."
+    words = say(
+        "rules.words",
+        rules=counted(len(found.rules), "rule"),
+        synthetic=counted(synthetic, "synthetic row"),
+        real=counted(real, "real row"),
     )
     order = sorted(found.rules, key=lambda fit: (-fit.broken[SYNTHETIC], -fit.broken[REAL]))[:LISTED]
     lines = [
         (clipped(fit.rule, 120), *(f"{fit.broken[name]:,}" for name in _COMPARED), fit.provenance) for fit in order
     ]
-    more = f": {LISTED} of {len(found.rules)} rules" if len(found.rules) > LISTED else ""
+    more = say("rules.first", shown=LISTED, rules=len(found.rules)) if len(found.rules) > LISTED else ""
     shares = [percent(found.broken[name] / max(1, found.rows[name]), 2) for name in _COMPARED]
-    table = Table(
-        f"Rows that break a rule{more}",
-        ("rule", "real", "synthetic", "independent", "provenance"),
-        (("any rule, share of rows", *shares, ""), *lines),
+    broken = table(
+        "rules.table",
+        ((say("rules.any"), *shares, ""), *lines),
         numbers=(1, 2, 3),
         marked=tuple(at for at, fit in enumerate(order, 1) if fit.broken[SYNTHETIC] or fit.broken[REAL]),
+        more=more,
     )
-    return [Text(words, is_warning=bool(real or synthetic)), table]
+    return [Text(words, is_warning=bool(real or synthetic)), broken]
 
 
 def _totals(found: Declared) -> Table:
     """Return a table: how far each public table is."""
-    return Table(
-        "Rows that would have to change for the shares of a public table",
-        ("table", "real", "synthetic", "independent", "rows counted", "held", "source"),
-        tuple(
+    return table(
+        "rules.totals",
+        (
             (
                 crossed(fit.columns),
                 *(percent(fit.gaps[name], 2) for name in _COMPARED),
                 f"{fit.total:,}",
-                "exactly" if fit.hold == "exact" else "as a prior",
+                say(f"declared.held.{fit.hold}"),
                 clipped(fit.source, 100),
             )
             for fit in found.totals[:LISTED]
@@ -156,24 +148,12 @@ _FAR: Final = 0.05  # of the total weight: the error of a total that deserves a 
 
 def panel_section(found: PanelErrors) -> Section:
     """Return the section about rows that belong together: successive rows of one parent, and siblings."""
-    words = (
-        "Rows of one parent, such as visits of one person, in their order; without an order, any two of them. They are "
-        "read against parents drawn again with all their rows (a resample), and against the real rows dealt out to "
-        "parents at random, which know nothing of each other."
-    )
-    parts: list[Part] = [Text(words)]
+    parts: list[Part] = [Text(say("panel.words"))]
     lines = tuple(panel_lines(found))
     if lines:
-        heading = ("column", "real", "synthetic", "rows dealt out", "transitions", "resample", "rows dealt out")
-        caption = "Share of pairs of rows of one parent that agree; total variation of a row and the next"
-        parts.append(Table(caption, heading, lines, numbers=(1, 2, 3, 4, 5, 6)))
+        parts.append(table("panel.table", lines, numbers=range(1, 7)))
     meanings = tuple(f"{each.metric.title}: {each.metric.meaning}" for each in found.figures)
-    return Section(
-        "together",
-        "Rows that belong together",
-        tuple(parts),
-        folded=(Text("What the figures at a glance mean:", points=meanings),),
-    )
+    return section("together", parts, folded=(Text(say("panel.meanings"), points=meanings),))
 
 
 def panel_lines(found: PanelErrors) -> Iterator[tuple[str, ...]]:
@@ -190,18 +170,19 @@ def weighted_section(found: Weighted, unweighted: dict[str, float]) -> Section:
     """Return the section *Weighted totals*; unweighted: total variation of each column's plain shares."""
     order = sorted(found.columns, key=lambda each: -each.total_error(SYNTHETIC))
     total, floor = (found.totals[name] / found.total - 1 for name in (SYNTHETIC, BOOTSTRAP))
-    words = (
-        f"Every row counts {clipped(found.weight)} times, as users of a survey count it. The synthetic rows weigh "
-        f"{_relative(total)} against the real ones (a resample: {_relative(floor)}), as if there were as many of them. "
-        f"Farthest off are the totals of {clipped(order[0].column)}."
+    words = say(
+        "weighted.words",
+        weight=clipped(found.weight),
+        total=_relative(total),
+        floor=_relative(floor),
+        column=clipped(order[0].column),
     )
     parts: list[Part] = [Text(words), _columns(order, unweighted)]
-    return Section("weighted-totals", "Weighted totals", tuple(parts), folded=(_cells(order),))
+    return section("weighted-totals", parts, folded=(_cells(order),))
 
 
 def weighted_lines(found: Weighted, most: int) -> list[tuple[str, ...]]:
-    """Return heading and lines for a terminal: the total weight, then columns, those with the worst totals first."""
-    heading = (f"weighted by {found.weight}", "totals", "bootstrap", "independent", "shares", "mean (sd)")
+    """Return lines for a terminal: the total weight, then columns, those with the worst totals first."""
     order = sorted(found.columns, key=lambda each: -each.total_error(SYNTHETIC))
     lines = [
         (
@@ -213,7 +194,7 @@ def weighted_lines(found: Weighted, most: int) -> list[tuple[str, ...]]:
         for each in order[:most]
     ]
     whole = (f"{found.totals[name] / found.total - 1:+.4f}" for name in _PLACED)
-    return [heading, ("total weight", *whole, "-", "-"), *lines]
+    return [(say("weighted.total"), *whole, "-", "-"), *lines]
 
 
 def _columns(order: list[WeightedColumn], unweighted: dict[str, float]) -> Table:
@@ -229,14 +210,12 @@ def _columns(order: list[WeightedColumn], unweighted: dict[str, float]) -> Table
         )
         for each in order
     ]
-    return Table(
-        "Every column, weighted: absolute errors of the totals of its cells over the total weight; weighted "
-        "shares that differ, beside the plain ones; error of the weighted mean in real standard deviations. Coloured: "
-        f"totals off by more than {percent(_FAR, 0)}",
-        ("column", "totals", "resample", "independent", "shares", "resample", "unweighted", "mean", "resample"),
-        tuple(lines),
-        numbers=tuple(range(1, 9)),
+    return table(
+        "weighted.table",
+        lines,
+        numbers=range(1, 9),
         marked=tuple(place for place, each in enumerate(order) if each.total_error(SYNTHETIC) > _FAR),
+        far=percent(_FAR, 0),
     )
 
 
@@ -254,12 +233,7 @@ def _cells(order: list[WeightedColumn]) -> Table:
         for each in order
         for cell in each.largest(share)
     ]
-    return Table(
-        f"Weighted totals of the cells with most weight, {counted(share, 'cell')} of each column at most",
-        ("column", "cell", "real", "synthetic", "error", "resample"),
-        tuple(lines),
-        numbers=(2, 3, 4, 5),
-    )
+    return table("weighted.cells", lines, numbers=range(2, 6), cells=counted(share, "cell"))
 
 
 def _relative(error: float) -> str:

@@ -11,9 +11,10 @@ from starlette.routing import BaseRoute, Route
 from lapwing.extras.evaluate.internal.evaluation import Evaluation
 from lapwing.extras.evaluate.metrics.glance import glance
 from lapwing.extras.evaluate.metrics.metric import SYNTHETIC
-from lapwing.extras.evaluate.metrics.standing import glance_table
+from lapwing.extras.evaluate.metrics.standing import glance_lines
 from lapwing.extras.evaluate.report.page import check_installed
 from lapwing.extras.evaluate.verb import evaluate
+from lapwing.extras.evaluate.words import say
 from lapwing.extras.studio.jobs import Job, releases
 from lapwing.extras.studio.pages import go, job_of, page, studio_of, texts
 from lapwing.extras.studio.rooms.asking import routes, shown_report
@@ -201,7 +202,7 @@ def _found(work: Work) -> tuple[Evaluation, str, str] | None:
 def _figures(found: Evaluation) -> dict[str, Any]:
     """Return what is shown of a comparison: internal."""
     glanced, words = glance(found.findings), texts()["look"]
-    heading, *lines = glance_table(glanced.standings)
+    heading, lines = say.listed("summary.figures"), glance_lines(glanced.standings)
     worst = {
         each.ways: tuple((crossed(columns), percent(distance)) for columns, distance in each.worst(_WORST))
         for each in found.findings.tables[SYNTHETIC][:2]
@@ -209,7 +210,7 @@ def _figures(found: Evaluation) -> dict[str, Any]:
     of = (words["columns_of"], words["differ"])
     return {
         "seen": glanced,
-        "measures": Table(words["measures_note"], heading, tuple(lines), numbers=tuple(range(1, len(heading) - 1))),
+        "measures": Table(words["measures_note"], heading, lines, numbers=tuple(range(1, len(heading) - 1))),
         "worst": [(ways, Table(words["worst_note"], of, each, numbers=(1,))) for ways, each in worst.items() if each],
     }
 
