@@ -21,7 +21,8 @@ import lapwing as lw
 from lapwing.extras.evaluate.metrics.metric import bootstrap_rows
 from lapwing.extras.evaluate.metrics.prediction.downstream import trained_auc
 from lapwing.extras.evaluate.metrics.tables.variation import compare_tables
-from lapwing.mechanisms.adaptive import costs, rounds
+from lapwing.mechanisms.adaptive import budget as costs
+from lapwing.mechanisms.adaptive import rounds
 from lapwing.mechanisms.adaptive.mechanism import Adaptive
 from lapwing.mechanisms.independent.mechanism import Independent
 from lapwing.model import rows as sampling

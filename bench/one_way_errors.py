@@ -27,9 +27,9 @@ from lapwing.kernel.noise.bits import SystemBits
 from lapwing.kernel.room.room import Room
 from lapwing.kernel.room.transcript import NoTranscript
 from lapwing.kernel.terms import Terms
-from lapwing.mechanisms.adaptive.ask_columns import ask_columns
-from lapwing.mechanisms.adaptive.columns import resolved_column
+from lapwing.mechanisms.adaptive.candidates import resolved_column
 from lapwing.mechanisms.adaptive.mechanism import Adaptive
+from lapwing.mechanisms.adaptive.one_way import ask_columns
 from lapwing.model.laws import Laws
 from lapwing.rows.source import code_table
 from lapwing.schema.schemas import Schema

@@ -11,7 +11,7 @@ import pytest
 
 from helpers.hostile import good_entries, zipped
 from lapwing.errors import DataError, ParameterError
-from lapwing.mechanisms.adaptive.costs import MOST_PAIRS_AT_ONCE, most_tables
+from lapwing.mechanisms.adaptive.budget import MOST_PAIRS_AT_ONCE, most_tables
 from lapwing.mechanisms.adaptive.mechanism import Adaptive
 from lapwing.model.files import MOST_TABLES, MOST_TABLES_PER_COLUMN, load_release
 from lapwing.schema.public_tables.tables import MOST_TABLES as PUBLIC_TABLES

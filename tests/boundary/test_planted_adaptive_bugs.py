@@ -16,11 +16,12 @@ from lapwing.extras.audit.replay import audit_pair
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.select_worst.question import SelectWorst
 from lapwing.kernel.room import room as rooms
-from lapwing.mechanisms.adaptive import ask_columns as refined_columns
-from lapwing.mechanisms.adaptive import costs, rounds
+from lapwing.mechanisms.adaptive import budget as costs
 from lapwing.mechanisms.adaptive import mechanism as adaptive
-from lapwing.mechanisms.adaptive.cells import FOUND_ROWS
+from lapwing.mechanisms.adaptive import one_way as refined_columns
+from lapwing.mechanisms.adaptive import rounds
 from lapwing.mechanisms.adaptive.mechanism import Adaptive
+from lapwing.mechanisms.adaptive.one_way import FOUND_ROWS
 from lapwing.rows.exact_tables import ExactTables
 from mechanism_checks import settings_for
 

@@ -16,8 +16,8 @@ from helpers.tight_audits import Attacked, certified_mu
 from lapwing.extras.audit.worst_case import MISTAKE
 from lapwing.kernel.budget.budget import Budget
 from lapwing.mechanisms.adaptive import mechanism as adaptive
+from lapwing.mechanisms.adaptive.fit import NO_GUIDE
 from lapwing.mechanisms.adaptive.mechanism import Adaptive
-from lapwing.mechanisms.adaptive.prior import NO_GUIDE
 from lapwing.mechanisms.shared.priors import PublicRows
 from lapwing.mechanisms.trees.kd_tree.mechanism import KDTree
 from lapwing.mechanisms.trees.pmm.mechanism import PMM

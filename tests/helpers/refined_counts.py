@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from lapwing.mechanisms.adaptive.ordered_law import _normal_equations
+from lapwing.mechanisms.adaptive.one_way import _normal_equations
 
 
 def fitted_counts(stages):

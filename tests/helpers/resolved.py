@@ -8,7 +8,8 @@ import numpy as np
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts
-from lapwing.mechanisms.adaptive.columns import one_way_table, resolved_column
+from lapwing.mechanisms.adaptive.candidates import resolved_column
+from lapwing.mechanisms.adaptive.one_way import one_way_table
 from lapwing.mechanisms.shared.one_way import first_cells, one_way_grouping
 from lapwing.schema.fields import Field
 

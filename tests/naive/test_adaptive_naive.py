@@ -16,7 +16,7 @@ from helpers.log_linear_twins import (
     states_of,
 )
 from lapwing.engine.particles import explained, heated
-from lapwing.mechanisms.adaptive.columns import ResolvedColumn
+from lapwing.mechanisms.adaptive.candidates import ResolvedColumn
 from lapwing.mechanisms.adaptive.fit import Measured, finished, moved, started, with_measured
 from lapwing.model.laws import point_laws
 

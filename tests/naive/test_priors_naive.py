@@ -13,9 +13,10 @@ from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise.bits import SystemBits
 from lapwing.kernel.room.room import Room
 from lapwing.kernel.terms import Terms
-from lapwing.mechanisms.adaptive.columns import OneWayTable, resolved_column
-from lapwing.mechanisms.adaptive.fit import Fit, Measured, _trusted
-from lapwing.mechanisms.adaptive.prior import NO_GUIDE, Guide, towards, weighed
+from lapwing.mechanisms.adaptive.candidates import resolved_column
+from lapwing.mechanisms.adaptive.fit import NO_GUIDE, Fit, Guide, Measured, _trusted
+from lapwing.mechanisms.adaptive.one_way import OneWayTable
+from lapwing.mechanisms.adaptive.rounds import towards, weighed
 from lapwing.mechanisms.shared.one_way import first_cells, one_way_grouping
 from lapwing.mechanisms.shared.priors import PublicRows
 from lapwing.rows.source import code_table

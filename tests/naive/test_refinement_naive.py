@@ -8,7 +8,7 @@ import pytest
 
 from helpers.cases import spread
 from helpers.refined_counts import fitted_counts
-from lapwing.mechanisms.adaptive.ordered_law import (
+from lapwing.mechanisms.adaptive.one_way import (
     ATOM_DEVIATIONS,
     EMPTY_DEVIATIONS,
     NEXT_DEVIATIONS,

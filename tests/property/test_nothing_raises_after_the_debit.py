@@ -20,8 +20,8 @@ from helpers.used_releases import use
 from lapwing.api.running import run_release
 from lapwing.errors import LapwingError
 from lapwing.kernel.room.opening import public_terms
+from lapwing.mechanisms.adaptive.few_columns import is_mapped
 from lapwing.mechanisms.adaptive.mechanism import Adaptive
-from lapwing.mechanisms.adaptive.ordered_cells import is_mapped
 from lapwing.mechanisms.registry import MECHANISMS
 from lapwing.release.runs.misfits import ENDED
 from lapwing.rows.source import code_table

@@ -6,13 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers.refined_counts import fitted_counts
-from lapwing.mechanisms.adaptive.cells import wanted_parts
-from lapwing.mechanisms.adaptive.ordered_law import (
+from lapwing.mechanisms.adaptive.one_way import (
     Counted,
     branch_masses,
     cell_deviation,
     finest_starts,
     settled_masses,
+    wanted_parts,
 )
 
 

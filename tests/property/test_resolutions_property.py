@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from lapwing.mechanisms.adaptive.cells import branch_runs, even_runs, leading_values, nested
+from lapwing.mechanisms.adaptive.candidates import branch_runs, even_runs, leading_values, nested
 
 MASSES = arrays(np.float64, st.integers(1, 60), elements=st.floats(1e-3, 1e3))
 WHOLE = st.lists(st.integers(1, 40), min_size=1, max_size=9).map(lambda listed: np.array(listed, dtype=np.float64))

@@ -15,7 +15,7 @@ from helpers.bits import SeededBits
 from helpers.pmm_runs import run
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.terms import Terms
-from lapwing.mechanisms.adaptive.costs import table_law
+from lapwing.mechanisms.adaptive.budget import table_law
 from lapwing.mechanisms.adaptive.mechanism import Adaptive
 from lapwing.model.rows import row_chunks
 from lapwing.rows.source import code_table

@@ -15,9 +15,9 @@ from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.select_worst.question import Selected
 from lapwing.kernel.room.room import Room
 from lapwing.kernel.terms import Terms
-from lapwing.mechanisms.adaptive import costs as adaptive_costs
+from lapwing.mechanisms.adaptive import budget as adaptive_costs
+from lapwing.mechanisms.adaptive.budget import table_law
 from lapwing.mechanisms.adaptive.candidates import MOST_CELLS
-from lapwing.mechanisms.adaptive.costs import table_law
 from lapwing.mechanisms.adaptive.mechanism import Adaptive
 from lapwing.mechanisms.shared.one_way import COUNT_SHARE, known_rows
 from lapwing.rows.source import code_table

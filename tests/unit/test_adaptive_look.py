@@ -13,7 +13,7 @@ from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
 from lapwing.kernel.questions.second_moment.question import SecondMoment
 from lapwing.kernel.terms import Terms
-from lapwing.mechanisms.adaptive.look import LEAST_COLUMNS, MOST_COLUMNS, planned_look
+from lapwing.mechanisms.adaptive.budget import LEAST_LOOK_COLUMNS, MOST_LOOK_COLUMNS, planned_look
 from lapwing.mechanisms.adaptive.mechanism import Adaptive
 from lapwing.release.runs.verdict.terms import led_pairs
 from lapwing.schema.schemas import Schema
@@ -66,7 +66,7 @@ def test_flags_that_say_the_same_are_kept_where_tables_of_two_would_drown(gaps) 
     asked = [answer.question for answer in answers]
     assert not [each for each in asked if isinstance(each, MarginalCounts) and len(each.columns) > 1]
     (look,) = [each for each in asked if isinstance(each, SecondMoment)]
-    assert len(look.columns) >= LEAST_COLUMNS
+    assert len(look.columns) >= LEAST_LOOK_COLUMNS
     assert sum((each.cost.amount for each in asked), Fraction(0)) == LITTLE.amount
     alone = {name: float(data[name].fill_null(False).mean()) for name in data.columns}
     independent = np.mean(
@@ -86,7 +86,7 @@ def test_flags_that_say_the_same_are_kept_where_tables_of_two_would_drown(gaps) 
         ([FLAG] * COLUMNS, Budget.zcdp("0.002"), True),
         ([FLAG] * COLUMNS, Budget.pure(20), False),  # tables do not drown
         ([FLAG] * COLUMNS, Budget.pure("0.001"), False),  # the look would
-        ([FLAG] * (LEAST_COLUMNS - 1), Budget.pure("0.02"), False),
+        ([FLAG] * (LEAST_LOOK_COLUMNS - 1), Budget.pure("0.02"), False),
         ([FLAG, NUMBER] * (COLUMNS // 2), LITTLE, False),  # halves are not all that columns have
     ],
 )
@@ -112,7 +112,7 @@ def test_fewer_columns_are_looked_at_where_the_noise_of_all_pairs_is_too_large()
 
     counts = [len(planned_look(schema, Budget.pure(each), ROWS, terms)[0].columns) for each in ("0.3", "1", "100")]
 
-    assert LEAST_COLUMNS <= counts[0] < counts[1] < counts[2] == 60
+    assert LEAST_LOOK_COLUMNS <= counts[0] < counts[1] < counts[2] == 60
 
 
 def test_many_columns_of_few_rows_get_no_tables_that_single_columns_would_pay_for_dearly() -> None:
@@ -128,7 +128,7 @@ def test_many_columns_of_few_rows_get_no_tables_that_single_columns_would_pay_fo
 
 
 @pytest.mark.parametrize("rows", [0, 1, 3, ROWS])
-@pytest.mark.parametrize(("flags", "others", "epsilon"), [(LEAST_COLUMNS, 0, "0.3"), (11, 1, "0.6")])
+@pytest.mark.parametrize(("flags", "others", "epsilon"), [(LEAST_LOOK_COLUMNS, 0, "0.3"), (11, 1, "0.6")])
 def test_a_look_that_was_paid_for_ends_well_whatever_rows_there_are(rows, flags, others, epsilon) -> None:
     data = alike()[:rows].select([f"x{place}" for place in range(flags)])
     schema = schema_of(*[FLAG] * flags, *[NUMBER] * others)
@@ -164,4 +164,4 @@ def test_thousands_of_columns_are_not_refused_for_a_look() -> None:
 
     (question, *_) = planned_look(schema, Budget.zcdp("0.1"), 1e6, terms)
 
-    assert len(question.columns) == MOST_COLUMNS
+    assert len(question.columns) == MOST_LOOK_COLUMNS

@@ -15,18 +15,21 @@ from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
 from lapwing.kernel.room.curator import ReplayCurator
-from lapwing.mechanisms.adaptive import declared as steps
-from lapwing.mechanisms.adaptive.candidates import candidates_of, measurement, pair_tables
-from lapwing.mechanisms.adaptive.columns import one_way_table, resolved_column
-from lapwing.mechanisms.adaptive.declared import (
-    MOST_CLASSES,
+from lapwing.mechanisms.adaptive import fit as steps
+from lapwing.mechanisms.adaptive.candidates import candidates_of, measurement, pair_tables, resolved_column
+from lapwing.mechanisms.adaptive.fit import (
+    MOST_RULE_CLASSES,
     class_groupings,
+    finished,
+    fit_as_model,
     hard_zeros,
+    measured,
     modelled_rules,
     public_factors,
+    started,
 )
-from lapwing.mechanisms.adaptive.fit import finished, fit_as_model, measured, started
 from lapwing.mechanisms.adaptive.mechanism import Adaptive
+from lapwing.mechanisms.adaptive.one_way import one_way_table
 from lapwing.release.runs.generators import generator
 from lapwing.schema.groupings.grouping import cut, lookup
 from lapwing.schema.schemas import Schema
@@ -172,7 +175,7 @@ def test_a_cell_of_groups_is_dead_exactly_where_no_codes_keep_a_comparison() -> 
 
 
 def test_a_map_of_too_many_values_is_left_to_the_rows() -> None:
-    codes = [f"c{place}" for place in range(MOST_CLASSES + 1)]
+    codes = [f"c{place}" for place in range(MOST_RULE_CLASSES + 1)]
     fields = [
         {"name": name, "type": "string", "categories": codes, "constraints": {"required": True}} for name in ("a", "b")
     ]

@@ -12,7 +12,7 @@ from helpers.pmm_runs import run
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
 from lapwing.kernel.terms import Terms
-from lapwing.mechanisms.adaptive.costs import FOURS, FOURS_SHARE, MOST_FOUR_COLUMNS
+from lapwing.mechanisms.adaptive.budget import FOURS, FOURS_SHARE, MOST_FOUR_COLUMNS
 from lapwing.mechanisms.adaptive.mechanism import Adaptive
 from lapwing.schema.schemas import Schema
 

@@ -5,13 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lapwing.mechanisms.adaptive.cells import (
-    MOST_SEARCHED,
-    SEARCH_CELLS,
-    outstanding,
-    search_steps,
-    searched_parts,
-)
+from lapwing.mechanisms.adaptive.one_way import MOST_SEARCHED, SEARCH_CELLS, outstanding, search_steps, searched_parts
 
 
 def _placed(pairs):

@@ -12,8 +12,8 @@ from helpers.linked_homes import SCHEMA as LINKED
 from helpers.linked_homes import tables
 from lapwing.errors import DataError, LapwingWarning, ParameterError
 from lapwing.kernel.questions.table_distances.question import TableDistances
-from lapwing.mechanisms.adaptive.columns import OneWayTable
-from lapwing.mechanisms.adaptive.prior import towards
+from lapwing.mechanisms.adaptive.one_way import OneWayTable
+from lapwing.mechanisms.adaptive.rounds import towards
 from lapwing.mechanisms.shared.priors import PublicRows
 from lapwing.release.runs.public_rows import prior_digests, with_priors
 from lapwing.schema.groupings.grouping import identity

@@ -15,15 +15,16 @@ from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.room.curator import ReplayCurator
 from lapwing.kernel.room.room import Room
 from lapwing.kernel.terms import Terms
-from lapwing.mechanisms.adaptive.ask_columns import (
+from lapwing.mechanisms.adaptive.candidates import resolved_column
+from lapwing.mechanisms.adaptive.one_way import (
     BRANCH_SHARE,
     STAGES,
+    Counted,
     ask_columns,
+    cell_deviation,
     first_questions,
     stage_questions,
 )
-from lapwing.mechanisms.adaptive.columns import resolved_column
-from lapwing.mechanisms.adaptive.ordered_law import Counted, cell_deviation
 from lapwing.mechanisms.shared.one_way import is_staged
 from lapwing.rows.source import code_table
 from lapwing.schema.schemas import Schema

@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 
 from helpers.refined_counts import fitted_counts
-from lapwing.mechanisms.adaptive.cells import merged_starts, wanted_parts
-from lapwing.mechanisms.adaptive.ordered_law import (
+from lapwing.mechanisms.adaptive.one_way import (
     Counted,
     branch_masses,
     cell_deviation,
+    merged_starts,
     settled_masses,
+    wanted_parts,
 )
 
 

@@ -8,7 +8,8 @@ import pytest
 
 from helpers.resolved import FIELDS, SIZES, answer_of, column_of, dense_laws
 from lapwing.kernel.questions.questions import RECORDS
-from lapwing.mechanisms.adaptive.columns import OneWayTable, one_way_table, resolved_column
+from lapwing.mechanisms.adaptive.candidates import resolved_column
+from lapwing.mechanisms.adaptive.one_way import OneWayTable, one_way_table
 from lapwing.mechanisms.shared.one_way import one_way_grouping
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.grouping import Grouping, identity

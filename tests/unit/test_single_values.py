@@ -14,8 +14,8 @@ from helpers.kept import Kept
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.room.room import Room
 from lapwing.kernel.terms import Terms
-from lapwing.mechanisms.adaptive.ask_columns import ask_columns
-from lapwing.mechanisms.adaptive.columns import resolved_column
+from lapwing.mechanisms.adaptive.candidates import resolved_column
+from lapwing.mechanisms.adaptive.one_way import ask_columns
 from lapwing.rows.source import code_table
 from lapwing.schema.schemas import Schema
 

@@ -1,8 +1,8 @@
-"""The tables that an adaptive mechanism chooses from."""
+"""Columns at several resolutions, made of their one-way tables, and the tables over them that compete."""
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from itertools import chain, combinations, product
@@ -10,14 +10,26 @@ from itertools import chain, combinations, product
 import numpy as np
 
 from lapwing.engine.hard_zeros import HardZeros, alive_cells
-from lapwing.engine.tables import Cells, packed, unpacked
+from lapwing.engine.tables import Axis, Cells, packed, unpacked
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
 from lapwing.kernel.questions.select_worst.question import SelectWorst
-from lapwing.maths.arrays import frozen
-from lapwing.mechanisms.adaptive.columns import ResolvedColumn
-from lapwing.schema.groupings.grouping import Grouping
+from lapwing.maths.arrays import frozen, project_to_simplex
+from lapwing.mechanisms.adaptive.one_way import PRESENT, Counted, OneWayTable, no_states, settled_masses, tail_places
+from lapwing.mechanisms.shared.one_way import is_staged
+from lapwing.model.laws import Laws, laws_from_probabilities
+from lapwing.schema.fields import Field
+from lapwing.schema.groupings.domains import Domain
+from lapwing.schema.groupings.grouping import Grouping, cut, lookup
 
+_FLOOR_RECORDS = 0.03
+_FLOOR_SHARE = 0.01
+_MOSTLY = 0.5  # of a few ordered values: where noise explains so many, they are settled as those of wide columns are
+_TINY = 1e-9
+_MOST_RUNS = 2
+_MOST_GROWTH = 1.5
+_MOST_LISTED = 2**16
+MOST_VALUES = 512  # most groups of the finest level of categories, where there are several levels
 MOST_CELLS = 4096  # most cells of a candidate table
 MOST_TRIPLE_COLUMNS = 30  # up to so many columns all triples compete; beyond, those that grow from measured pairs
 MOST_GROWN = 1000  # most triples that grow from measured pairs
@@ -25,6 +37,363 @@ MOST_FINE_TRIPLES = 1000  # up to so many triples compete one level finer, too
 MOST_FOUR_CELLS = 256  # most cells of a table of four columns
 _MEAN_ABSOLUTE = 0.8  # of noise, in standard deviations: 0.798 Gaussian, 0.71 Laplace
 _RANK = 1.2
+_SEARCH_STEPS = 40
+_LEAST_DEVIATIONS = 3.0
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class ResolvedColumn:
+    """One column as an adaptive mechanism sees it.
+
+    axis: its groups without the misfit code: base masses in records, and the coarser groups; groupings: per level, the
+    public map from codes to groups; where the column cannot be missing, the last group is misfit; base: the law of the
+    column, from its one-way table; within: the law of the column inside each finest group; sd: standard deviation of
+    the one-way table's noise, for a finest group of average size; common: the first level that has no more groups than
+    others have; a finer one tells categories apart; has_presence: whether the last level of ``groupings`` has one group
+    for all regular values, beside those of missing and special values; has_halves: whether the level before has two
+    groups of regular values, for tables of four columns alone; classes: public maps which the groups refine, of
+    rules and public tables: further levels of the axis. No table of them is asked for.
+    """
+
+    name: str
+    axis: Axis
+    groupings: tuple[Grouping, ...]
+    base: Laws
+    within: Laws
+    sd: float
+    common: int = 0
+    has_presence: bool = False
+    has_halves: bool = False
+    classes: tuple[Grouping, ...] = ()
+
+    def grouping(self, level: int) -> Grouping:
+        """Return the public map from codes to the groups of a level of the axis."""
+        return (*self.groupings, *self.classes)[level]
+
+    def level_of(self, grouping: Grouping) -> int:
+        """Return the level of the axis that one of ``classes`` is."""
+        return len(self.groupings) + self.classes.index(grouping)
+
+    @property
+    def coarsest(self) -> int:
+        """The last level that tells regular values apart, for tables of two and three columns."""
+        return len(self.groupings) - 1 - int(self.has_presence) - int(self.has_halves)
+
+    @property
+    def has_misfit(self) -> bool:
+        """Whether the groupings have one group more than the axis, for misfits."""
+        return self.groupings[0].groups > self.axis.base.size
+
+
+def resolved_column(
+    table: OneWayTable,
+    field: Field,
+    total: float,
+    sizes: Sequence[int],
+    refining: Sequence[Grouping] = (),
+    *,
+    is_halved: bool = False,
+) -> ResolvedColumn:
+    """Group the values of a column, fine to coarse, by its noisy one-way table.
+
+    sizes: most groups of regular values at each level, decreasing; refining: public maps of rules and public tables.
+    Groups are cut further, so that each lies in one group of each map, and the maps are levels of the axis; is_halved:
+    whether there is a level of two groups, for tables of four columns. Returns a function of the answer and the schema.
+
+    Groups of ordered columns are runs of about equal mass, those of categories
+    with a declared hierarchy runs at the ends of its branches, those of others the values that stand out of the noise
+    and one for the rest. Such categories have a finest level of up to 512 groups beside those of ``sizes``, where these
+    are several. Missing and special values stay on their own; where there are any, the last level tells them from all
+    regular values together.
+
+    Noise is taken out of ordered columns of more than 16 values by `settled_masses`, of others by projection on the
+    simplex. Each category and each group keeps at least 0.03 records, or less where that would be more than 1 % of all
+    rows. A missing or special state that does not reach two standard deviations of its noise has no mass.
+    """
+    domain, floor = field.domain, min(_FLOOR_RECORDS, _FLOOR_SHARE * total / table.grouping.groups)
+    no_state = no_states(table, domain)
+    if table.masses is None:
+        table = replace(table, masses=_masses(table, field, total, floor, no_state))
+    table, masses = _cut_further(table, domain, refining)
+    counted, regular = table.grouping, table.grouping.regular
+    is_absent = np.append(np.zeros(regular, dtype=bool), no_state)
+    # Values without rows keep a trace, so that rows can be asked for under any condition.
+    masses = np.where(is_absent, 0.0, np.maximum(masses, _TINY * floor))
+    levels = _levels(table, field, masses[:regular], sizes)
+    if refining:
+        levels = _refined(domain, counted, levels, refining)
+    common = int(len(levels) > 1 and int(levels[0].max()) >= sizes[0] and not (domain.ordered or domain.cuts))
+    levels, has_halves = _halved(levels, masses[:regular], domain) if is_halved else (levels, False)
+    has_presence = masses.size > regular and int(levels[-1].max()) > 0
+    if has_presence:
+        levels = (*levels, np.zeros(regular, dtype=np.intp))
+    # Each reserved cell is a group of its own.
+    codes = tuple(np.append(level, level.max() + 1 + np.arange(masses.size - regular)) for level in levels)
+    mass = np.maximum(np.bincount(codes[0], masses), floor)
+    mass[codes[0][is_absent]] = 0.0
+    starts, stops, cell = counted.pieces()
+    kept = cell < masses.size
+    widths = np.bincount(cell, stops - starts)[: masses.size].astype(np.float64)
+    if domain.ordered:
+        ends = np.append(starts[:regular], domain.values).astype(np.float64)
+        widths[:regular] = np.maximum(np.diff(tail_places(masses[:regular], ends)), _TINY)
+    inside = np.where(np.bincount(codes[0], masses)[codes[0]] > floor, masses, widths)
+    within = np.zeros((mass.size, int(np.count_nonzero(kept))))
+    within[codes[0][cell[kept]], np.arange(within.shape[1])] = _piece_masses(inside, starts, stops, cell)[kept]
+    shares = within * (mass / within.sum(axis=1))[:, None]
+    return ResolvedColumn(
+        name=field.name,
+        axis=Axis(mass, tuple(_between(codes[0], level) for level in (*codes, *_classes(counted, masses, refining)))),
+        groupings=tuple(_grouping(domain, counted, level) for level in levels),
+        classes=tuple(refining),
+        base=laws_from_probabilities(starts[kept], stops[kept], shares.sum(axis=0)),
+        within=laws_from_probabilities(starts[kept], stops[kept], within),
+        sd=table.sd * max(1.0, masses.size / mass.size) ** 0.5,
+        common=common,
+        has_presence=has_presence,
+        has_halves=has_halves,
+    )
+
+
+def with_masses(column: ResolvedColumn, masses: np.ndarray) -> ResolvedColumn:
+    """Return a column with other masses of its finest groups."""
+    inside = column.within
+    shares = inside.probabilities * (masses / masses.sum())[inside.law_of_piece]
+    order = np.argsort(inside.starts, kind="stable")
+    base = laws_from_probabilities(inside.starts[order], inside.stops[order], shares[order])
+    return replace(column, axis=replace(column.axis, base=masses), base=base)
+
+
+def _masses(table: OneWayTable, field: Field, total: float, floor: float, is_absent: np.ndarray) -> np.ndarray:
+    """Take the noise out of a table that was counted once; misfits are left out, absent states are 0."""
+    regular, (starts, _, _) = table.grouping.regular, table.grouping.pieces()
+    is_kept = np.append(np.ones(regular, dtype=bool), ~is_absent)
+    masses = np.zeros(is_kept.size)
+    masses[is_kept] = project_to_simplex(table.counts[: is_kept.size][is_kept], total)
+    counted = Counted(starts[:regular], table.counts[:regular], table.sd)
+    is_noise = field.domain.ordered and np.mean(counted.counts < PRESENT * table.sd) >= _MOSTLY
+    if is_staged(field) or is_noise:
+        masses[:regular] = settled_masses([counted], field.domain.values, float(masses[:regular].sum()))
+    # Of a few values even a rare one counts: nothing is taken to be empty.
+    return masses if is_staged(field) else np.where(is_kept, np.maximum(masses, floor), 0.0)
+
+
+def _levels(table: OneWayTable, field: Field, values: np.ndarray, sizes: Sequence[int]) -> tuple[np.ndarray, ...]:
+    """Return the group of each cell of regular values at every level, the finest first."""
+    if field.domain.cuts and not field.domain.ordered:
+        starts, _, _ = table.grouping.pieces()
+        return branch_runs(values, _ranks(field.domain, starts[: values.size]), sizes)
+    if field.domain.ordered:
+        return nested(values, even_runs(values, sizes[0]), sizes[1:], is_ordered=True)
+    if values.size <= sizes[0]:
+        return nested(values, np.arange(values.size), sizes[1:], is_ordered=False)
+    most = (MOST_VALUES, *sizes) if len(sizes) > 1 else sizes
+    return nested(values, leading_values(table.counts[: values.size], table.sd, most[0]), most[1:], is_ordered=False)
+
+
+def _halved(levels: tuple[np.ndarray, ...], masses: np.ndarray, domain: Domain) -> tuple[tuple[np.ndarray, ...], bool]:
+    """Return levels with one more, of two groups, and whether there is one: where the last has more."""
+    mass = np.bincount(levels[-1], masses)
+    *_, halves = nested(mass, np.arange(mass.size), (2,), is_ordered=domain.ordered or bool(domain.cuts))
+    return ((*levels, halves[levels[-1]]), True) if mass.size > 2 else (levels, False)
+
+
+def _cut_further(table: OneWayTable, domain: Domain, refining: Sequence[Grouping]) -> tuple[OneWayTable, np.ndarray]:
+    """Return a table whose cells lie in one group of each map, and its masses; parts share a cell's by length."""
+    assert table.masses is not None
+    counted = table.grouping
+    if counted.regular == domain.values or not refining:
+        return table, table.masses
+    starts, _, _ = counted.pieces()
+    wanted = np.unique(np.concatenate((starts, *(grouping.pieces()[0] for grouping in refining))))
+    cell = np.searchsorted(starts, wanted, side="right") - 1
+    lengths = np.diff(np.append(wanted, counted.values + counted.reserved)).astype(np.float64)
+    part = lengths / np.bincount(cell, lengths)[cell]
+    kept = part.size - int(not domain.missing)
+    finer = cut(domain, wanted[1 : wanted.size - domain.reserved])
+    return replace(table, grouping=finer, counts=table.counts[cell] * part), table.masses[cell[:kept]] * part[:kept]
+
+
+def _first_codes(counted: Grouping) -> np.ndarray:
+    """Return the first code of each counted cell, reserved ones included: ndarray of int64, shape (cells,)."""
+    starts, _, cell = counted.pieces()
+    _, first = np.unique(cell, return_index=True)
+    return np.asarray(starts[first])
+
+
+def _refined(
+    domain: Domain, counted: Grouping, levels: Sequence[np.ndarray], refining: Sequence[Grouping]
+) -> tuple[np.ndarray, ...]:
+    """Cut groups where a map tells their cells apart: those of the finest level, and of others that stay small.
+
+    Levels that then merge nothing are left out. Ordered groups stay runs, unless that would make far more of them.
+    """
+    codes = _first_codes(counted)[: counted.regular]
+    _, kinds = np.unique(np.stack([grouping.apply(codes) for grouping in refining]), axis=1, return_inverse=True)
+    found: list[np.ndarray] = []
+    is_coarse = False
+    for level in levels:
+        pairs = level * (int(kinds.max()) + 1) + kinds.reshape(-1)
+        _, joint = np.unique(pairs, return_inverse=True)
+        runs = np.cumsum(np.diff(pairs, prepend=pairs[0]) != 0)
+        is_runs = (domain.ordered or bool(domain.cuts)) and (
+            runs[-1] <= _MOST_RUNS * (joint.max() + 1) or domain.values > _MOST_LISTED
+        )
+        each = runs if is_runs else joint.reshape(-1)
+        if found and (is_coarse or each.max() + 1 > _MOST_GROWTH * (level.max() + 1)):
+            is_coarse, each = True, level  # coarser ones stay as they are too, so that levels are nested
+        if not found or each.max() < found[-1].max():
+            found.append(each)
+    return tuple(found)
+
+
+def _classes(counted: Grouping, masses: np.ndarray, refining: Sequence[Grouping]) -> list[np.ndarray]:
+    """Return the group of each cell that the model has in each map."""
+    codes = _first_codes(counted)[: masses.size] if refining else np.zeros(0, dtype=np.int64)
+    return [grouping.apply(codes) for grouping in refining]
+
+
+def _ranks(domain: Domain, starts: np.ndarray) -> np.ndarray:
+    """Return the tier of the cut before each cell: 0 for the coarsest, the number of tiers for an undeclared one."""
+    ranks = np.full(starts.size, len(domain.cuts), dtype=np.intp)
+    for rank, tier in enumerate(domain.cuts):
+        ranks[np.isin(starts, np.array(tier, dtype=np.int64))] = rank
+    return ranks
+
+
+def _between(finest: np.ndarray, level: np.ndarray) -> np.ndarray:
+    """Return the group at a level of each finest group."""
+    merged = np.zeros(int(finest.max()) + 1, dtype=np.intp)
+    merged[finest] = level
+    return merged
+
+
+def _piece_masses(masses: np.ndarray, starts: np.ndarray, stops: np.ndarray, cell: np.ndarray) -> np.ndarray:
+    """Spread the mass of each counted cell over its runs of codes, by length."""
+    lengths = (stops - starts).astype(np.float64)
+    shares = lengths / np.bincount(cell, lengths)[cell]
+    return np.asarray(np.append(masses, 0.0)[np.minimum(cell, masses.size)] * shares)
+
+
+def _grouping(domain: Domain, counted: Grouping, level: np.ndarray) -> Grouping:
+    """Return the public map from codes to the groups of one level."""
+    if not (domain.ordered or domain.cuts):
+        return lookup(domain, level)
+    if (np.diff(level) < 0).any():  # classes of a rule need not be runs
+        return lookup(domain, level[counted.apply(np.arange(domain.values))])
+    starts, _, _ = counted.pieces()
+    return cut(domain, starts[np.flatnonzero(np.diff(level)) + 1])
+
+
+# -- Nested groups of a column's values, coarser and coarser, from noisy masses alone.
+
+
+def even_runs(masses: np.ndarray, groups: int) -> np.ndarray:
+    """Cut ordered cells into runs of about equal mass; a cell heavier than a run should be stands alone.
+
+    The heaviest run outside heavy cells is as light as ``groups`` runs allow. Time ``O(k)`` times 40.
+
+    >>> even_runs(np.array([1.0, 1.0, 90.0, 1.0, 1.0, 1.0]), 3).tolist()
+    [0, 0, 1, 2, 2, 2]
+    """
+    if masses.size <= groups:
+        return np.arange(masses.size)
+    is_alone = _heavy(masses, groups)
+    # A little above the sum, which one after another the cells may pass by rounding: all of them fit in one run.
+    low, high = 0.0, float(masses.sum()) * (1 + 1e-9)
+    if _runs(masses, is_alone, high)[-1] >= groups:
+        # Heavy cells cut the rest into too many runs: let go of them, equal mass alone decides.
+        is_alone = np.zeros(masses.size, dtype=bool)
+    for _ in range(_SEARCH_STEPS):
+        middle = (low + high) / 2
+        if _runs(masses, is_alone, middle)[-1] < groups:
+            high = middle
+        else:
+            low = middle
+    return _runs(masses, is_alone, high)
+
+
+def leading_values(counts: np.ndarray, sd: float, groups: int) -> np.ndarray:
+    """Group the values of an unordered column: the largest on their own, the others together.
+
+    >>> leading_values(np.array([5, 900, 40, 300]), 10.0, 3).tolist()
+    [2, 0, 2, 1]
+    """
+    leaders = np.argsort(-counts, kind="stable")[: groups - 1]
+    leaders = leaders[counts[leaders] > _LEAST_DEVIATIONS * sd]
+    group = np.full(counts.size, leaders.size, dtype=np.intp)
+    group[leaders] = np.arange(leaders.size)
+    return group
+
+
+def branch_runs(masses: np.ndarray, ranks: np.ndarray, sizes: Sequence[int]) -> tuple[np.ndarray, ...]:
+    """Cut cells into runs at the ends of their branches: the heaviest run first, at the coarsest cut that it holds.
+
+    >>> branch_runs(np.ones(4), np.array([0, 1, 0, 1]), (3, 2))[1].tolist()
+    [0, 0, 1, 1]
+    """
+    ends = np.concatenate(([0.0], np.cumsum(masses)))
+    runs = [(float(ends[-1]), 0, masses.size)]
+    cuts: list[int] = []
+    while runs and len(cuts) < sizes[0] - 1:
+        runs.sort()
+        _, first, last = runs.pop()
+        if last - first == 1:
+            continue  # it stays whole
+        inside = ranks[first + 1 : last]
+        coarsest = first + 1 + np.flatnonzero(inside == inside.min())
+        middle = int(coarsest[np.argmin(np.abs(ends[coarsest] - (ends[first] + ends[last]) / 2))])
+        cuts.append(middle)
+        runs += [(float(ends[b] - ends[a]), a, b) for a, b in ((first, middle), (middle, last))]
+    found: list[np.ndarray] = []
+    for size in sizes:
+        is_start = np.zeros(masses.size, dtype=bool)
+        is_start[cuts[: size - 1]] = True
+        level = np.cumsum(is_start, dtype=np.intp)
+        if not found or level[-1] < found[-1][-1]:
+            found.append(level)
+    return tuple(found)
+
+
+def nested(masses: np.ndarray, finest: np.ndarray, sizes: Sequence[int], *, is_ordered: bool) -> tuple[np.ndarray, ...]:
+    """Merge groups into fewer and fewer.
+
+    >>> [level.tolist() for level in nested(np.ones(4), np.arange(4), (2, 1), is_ordered=True)]
+    [[0, 1, 2, 3], [0, 0, 1, 1], [0, 0, 0, 0]]
+    """
+    levels = [finest]
+    for size in sizes:
+        last = levels[-1]
+        mass = np.bincount(last, masses)
+        if mass.size > size:
+            levels.append((even_runs(mass, size) if is_ordered else leading_values(mass, 0.0, size))[last])
+    return tuple(levels)
+
+
+def _heavy(masses: np.ndarray, groups: int) -> np.ndarray:
+    """Mark the cells that hold at least an equal share of what the other cells and runs leave."""
+    is_heavy = np.zeros(masses.size, dtype=bool)
+    for _ in range(groups):
+        left = groups - int(np.count_nonzero(is_heavy))
+        found = ~is_heavy & (masses >= masses[~is_heavy].sum() / max(left, 1))
+        if left <= 1 or not found.any():
+            break
+        is_heavy |= found
+    return is_heavy
+
+
+def _runs(masses: np.ndarray, is_alone: np.ndarray, capacity: float) -> np.ndarray:
+    """Fill runs from the left, each up to a capacity."""
+    run, filled, group = 0, 0.0, np.zeros(masses.size, dtype=np.intp)
+    for place, (mass, alone) in enumerate(zip(masses.tolist(), is_alone.tolist(), strict=True)):
+        if place and (alone or is_alone[place - 1] or filled + mass > capacity):
+            run, filled = run + 1, 0.0
+        group[place] = run
+        filled += mass
+    return group
+
+
+# -- Tables that compete, and the question which of them a model fits worst.
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -155,7 +524,7 @@ def pair_tables(
     found = np.stack((np.repeat(pairs, lengths[kind], axis=0), flat[places]), axis=2)
     halves = np.array([column.coarsest + 1 if column.has_halves else found.size for column in columns])
     found[:, :, 1] += found[:, :, 1] >= halves[found[:, :, 0]]  # these are for tables of four columns
-    return found[cells_of(columns, found) <= most_cells]
+    return found[table_sizes(columns, found) <= most_cells]
 
 
 @lru_cache
@@ -186,7 +555,7 @@ def triple_tables(
         tuple([(column, level[column]) for column in each]) for each in listed for level in (*finer, coarsest)
     )
     found = packed(list(tables))
-    return found[cells_of(columns, found) <= most_cells]
+    return found[table_sizes(columns, found) <= most_cells]
 
 
 def four_tables(columns: Sequence[ResolvedColumn]) -> np.ndarray:
@@ -194,7 +563,7 @@ def four_tables(columns: Sequence[ResolvedColumn]) -> np.ndarray:
     level = [column.coarsest + int(column.has_halves) for column in columns]
     sets = combinations(range(len(columns)), 4)
     found = packed([tuple([(column, level[column]) for column in each]) for each in sets])
-    return found[cells_of(columns, found) <= MOST_FOUR_CELLS]
+    return found[table_sizes(columns, found) <= MOST_FOUR_CELLS]
 
 
 def competing_triples(columns: int, pairs: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
@@ -252,7 +621,7 @@ def rounded_down(amount: Fraction) -> Fraction:
     return Fraction(int(amount * scale)) / scale
 
 
-def cells_of(columns: Sequence[ResolvedColumn], tables: np.ndarray) -> np.ndarray:
+def table_sizes(columns: Sequence[ResolvedColumn], tables: np.ndarray) -> np.ndarray:
     """Return the cells of each table, misfits included."""
     return np.asarray(
         _per_axis([[each.groups for each in column.groupings] for column in columns], tables).prod(axis=1)

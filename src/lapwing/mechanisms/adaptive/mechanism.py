@@ -2,42 +2,85 @@
 
 ask -> fit -> model, a few times: one-way tables; then rounds that choose the tables which the model fits worst,
 measure them, and fit again. Of one or two columns of numbers or dates: cells of all of them together
-(`ordered_cells`). The default.
+(`few_columns`). The default.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import ClassVar, Self
 
 import numpy as np
 
 from lapwing.errors import ParameterError, SchemaError
 from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.questions.second_moment.question import SecondMoment
 from lapwing.kernel.questions.sparse_counts.question import SparseCounts
+from lapwing.kernel.questions.table_distances.question import TableDistances
 from lapwing.kernel.questions.tree_counts.question import NoisyTree
-from lapwing.kernel.room.curator import Curator
+from lapwing.kernel.room.curator import Curator, ReplayCurator
 from lapwing.kernel.terms import Terms
-from lapwing.mechanisms.adaptive.ask_columns import ask_columns, one_way_tables, relation_warnings, warnings_of
-from lapwing.mechanisms.adaptive.columns import resolved_column
-from lapwing.mechanisms.adaptive.costs import Costs, Shares, divided, particles_of
-from lapwing.mechanisms.adaptive.declared import class_groupings, hard_zeros, public_factors
-from lapwing.mechanisms.adaptive.distance import distance_statements
-from lapwing.mechanisms.adaptive.fit import finished, fit_as_model, started
-from lapwing.mechanisms.adaptive.line import expected_line, line_model, line_statements, planned_line
-from lapwing.mechanisms.adaptive.look import looked
-from lapwing.mechanisms.adaptive.ordered_cells import MOST_MAPPED, is_mapped, mapped_model, mapped_questions
-from lapwing.mechanisms.adaptive.planned import expected_noise, planned_questions, planned_work
-from lapwing.mechanisms.adaptive.prior import NO_GUIDE, paid_apart, planned_weighing, towards, weighed
-from lapwing.mechanisms.adaptive.rounds import Asking, Wanted, rounds
+from lapwing.mechanisms.adaptive.budget import (
+    Costs,
+    Shares,
+    divided,
+    noise_statements,
+    particles_of,
+    planned_questions,
+    planned_work,
+)
+from lapwing.mechanisms.adaptive.candidates import resolved_column
+from lapwing.mechanisms.adaptive.few_columns import (
+    MOST_MAPPED,
+    distance_statements,
+    expected_line,
+    is_mapped,
+    line_model,
+    line_statements,
+    mapped_model,
+    mapped_questions,
+    planned_line,
+)
+from lapwing.mechanisms.adaptive.fit import (
+    NO_GUIDE,
+    class_groupings,
+    finished,
+    fit_as_model,
+    hard_zeros,
+    public_factors,
+    started,
+)
+from lapwing.mechanisms.adaptive.one_way import (
+    OneWayTable,
+    ask_columns,
+    one_way_tables,
+)
+from lapwing.mechanisms.adaptive.rounds import (
+    Asking,
+    Wanted,
+    looked,
+    paid_apart,
+    planned_weighing,
+    rounds,
+    towards,
+    weighed,
+)
 from lapwing.mechanisms.shared.base import Mechanism, Questions, Work
-from lapwing.mechanisms.shared.one_way import known_rows, paid_for_rows, told_rows
+from lapwing.mechanisms.shared.one_way import (
+    is_refined,
+    is_staged,
+    known_rows,
+    paid_for_rows,
+    told_rows,
+)
 from lapwing.mechanisms.shared.settings import check_number, check_whole
 from lapwing.model.certificate.cost_lines import ChosenTable
 from lapwing.model.certificate.notices import Notice
 from lapwing.model.certificate.statements import Statement
-from lapwing.model.model import ReleasedModel
+from lapwing.model.model import Indexed, ReleasedModel
+from lapwing.schema.fields import Field
 from lapwing.schema.scalars import nearest, told
 from lapwing.schema.schemas import Schema
 from lapwing.schema.short import short
@@ -45,6 +88,9 @@ from lapwing.schema.short import short
 _LEAVE = "; leave it out"
 _MOST_LEVELS = 6
 _COARSEST = 16  # so that pairs of columns with up to 47 special values are small enough to compete
+_MOST_UNSEEN = 0.01
+_LEAST_HELD, _TINY = 0.05, 1e-3
+"""A range that holds so many of the rows, in so small a part of the column's values, may be a single value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -249,7 +295,7 @@ class Adaptive(Mechanism):
         """Return the noise of the tables, and of one column how far the model is from it."""
         if not self._is_mapped(schema):
             _, rest = paid_apart(budget, len(self.priors))
-            return expected_noise(self.costs_of(schema, rest, float(told_rows(terms)), terms), terms)
+            return noise_statements(self.costs_of(schema, rest, float(told_rows(terms)), terms), terms)
         if len(schema.columns) == 1:
             return expected_line(schema, questions, terms, rng)
         (*_, last) = (each for each in questions if isinstance(each, SparseCounts))
@@ -334,3 +380,81 @@ def _entry(entry: object) -> str | tuple[str, ...]:
     raise ParameterError(
         f"workload must list columns, or tables as lists of columns, got {told(entry)}; name columns", code="LW304"
     )
+
+
+# -- What a reader should know of a release, from its answers and its model alone.
+
+
+def relation_warnings(schema: Schema, answers: Sequence[Answer], accuracy: Sequence[Statement]) -> tuple[Notice, ...]:
+    """Say where no relation between columns was measured in this release, because it would be mostly noise."""
+    del accuracy
+    joint = [answer.question for answer in answers if len(answer.question.columns) > 1]
+    tables = [question for question in joint if isinstance(question, MarginalCounts)]
+    is_shown = any(grouping.regular > 1 for table in tables for grouping in table.groupings)
+    if len(schema.columns) == 1 or is_shown or any(isinstance(question, SparseCounts) for question in joint):
+        return ()
+    if any(isinstance(question, TableDistances) for question in joint):
+        return (Notice("relations_of_prior"),)
+    looks = [question for question in joint if isinstance(question, SecondMoment)]
+    if looks:
+        return (Notice("relations_of_look", {"columns": len(looks[0].columns)}),)
+    return (Notice("relations_of_missing" if joint else "no_relations"),)
+
+
+def warnings_of(schema: Schema, terms: Terms, answers: Sequence[Answer], model: ReleasedModel) -> tuple[Statement, ...]:
+    """Return the statements of a certificate about single columns.
+
+    Returns how many columns have a missing or special state that noise explained; of each column of numbers or dates,
+    what share of the rows is where its own counts show none, if that is more than 1 %; and of each wide one the most
+    that is in a tiny range of values that no count divides, if that is more than 5 %.
+    """
+    return (*_absent_states(schema, model), *_ordered_columns(schema, terms, answers, model))
+
+
+def _absent_states(schema: Schema, model: ReleasedModel) -> Iterator[Statement]:
+    """Say how many columns have a missing or special state that no row has."""
+    base = {} if model.log_linear is None else model.log_linear.base
+    states = {column.name: column.domain.specials + int(column.domain.missing) for column in schema.columns}
+    present = {
+        column.name: np.count_nonzero(base[column.name].starts >= column.domain.values)
+        for column in schema.columns
+        if column.name in base
+    }
+    absent = sum(states[name] > count for name, count in present.items())
+    if absent:
+        yield Statement("states_without_rows", float(absent))
+
+
+def _ordered_columns(
+    schema: Schema, terms: Terms, answers: Sequence[Answer], model: ReleasedModel
+) -> Iterator[Statement]:
+    """Compare each ordered column with its own counts alone."""
+    own = [each for each in answers if isinstance(each, NoisyCounts) and len(each.question.columns) == 1]
+    if not own or not any(is_staged(field) for field in schema.columns):
+        return
+    spent = dict.fromkeys((field.name for field in schema.columns), Fraction(0))
+    for answer in own:
+        spent[answer.question.columns[0]] += answer.question.cost.amount
+    costs = [Budget(own[0].question.cost.notion, spent[field.name]) for field in schema.columns]
+    tables, _ = ask_columns(ReplayCurator(terms, own), schema, costs)
+    for field, table in zip(schema.columns, tables, strict=True):
+        law = model.laws[field.name]
+        if is_staged(field) and isinstance(law, Indexed):
+            yield from _of_column(field, table, law, model.weights)
+
+
+def _of_column(field: Field, table: OneWayTable, law: Indexed, weights: np.ndarray) -> Iterator[Statement]:
+    """Say what is unseen or undivided in one column."""
+    shares = np.bincount(law.index, weights, law.laws.count) / weights.sum()
+    pieces = law.laws.probabilities * shares[law.laws.law_of_piece]
+    starts, _, cell = table.grouping.pieces()
+    assert table.masses is not None
+    masses = np.bincount(cell[np.searchsorted(starts, law.laws.starts, "right") - 1], pieces, table.grouping.groups)
+    regular, widths = table.grouping.regular, np.diff(np.append(starts, field.domain.values)[: starts.size + 1])
+    unseen = float(masses[:regular][table.masses[:regular] <= 0].sum())
+    if unseen > _MOST_UNSEEN:
+        yield Statement("rows_unseen", unseen, {"column": field.name})
+    is_tiny = (widths[:regular] > 1) & (widths[:regular] < _TINY * field.domain.values)
+    held = float(np.max(masses[:regular] * is_tiny, initial=0.0))
+    if is_refined(field) and held > _LEAST_HELD:
+        yield Statement("rows_undivided", held, {"column": field.name})
