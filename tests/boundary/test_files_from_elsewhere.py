@@ -15,7 +15,7 @@ import lapwing as lw
 from helpers.command import lapwing
 from helpers.planted_values import watched
 from lapwing.errors import DataError, LapwingError, LapwingWarning, ParameterError, SchemaError
-from lapwing.model.linked_files import LinkedCertificate
+from lapwing.model.certificate.certificate import Certificate
 from lapwing.release.runs import public_rows
 from lapwing.schema.schemas import Schema
 
@@ -206,7 +206,7 @@ def test_what_is_published_as_it_is_is_named_in_the_plan_before_the_release_and_
     assert line in said.err
     kept = json.loads(Path("out.certificate.json").read_text())
     assert kept["published"] == [{"code": "published_table", "table": "codes", "file": "salaries.csv", "rows": 3}]
-    assert line in LinkedCertificate.from_dict(kept).text()
+    assert line in Certificate.from_dict(kept).text()
     with pytest.warns(LapwingWarning, match=re.escape(line)):
         resumed = lw.resume("t.jsonl", TABLES)
     assert line in str(resumed.certificate)

@@ -101,8 +101,9 @@ def test_tables_of_a_folder_become_a_database_whose_keys_hold(clinic):
     assert tables == set(SCHEMA["tables"])
     assert linked == {"people", "clinics"}
     written = json.loads((clinic / "out.sqlite.certificate.json").read_text())
-    assert written["written_rows"] == {name: counts[name] for name in ("people", "visits", "drugs")}
-    assert written["issued"]["files"][0]["rows"] == sum(written["written_rows"].values())
+    of_each = {name: part["written_rows"] for name, part in written["parts"].items()}
+    assert of_each == {name: counts[name] for name in ("people", "visits", "drugs")}
+    assert written["issued"]["files"][0]["rows"] == written["written_rows"] == sum(of_each.values())
     assert lapwing("certificate", "verify", clinic / "out.sqlite.certificate.json", clinic / "out.sqlite").status == 0
 
 
@@ -134,7 +135,7 @@ def test_tables_go_to_postgres_and_come_from_there(clinic, server):
     assert databases.PASSWORD not in said.err + said.out
     with dbapi.connect(server) as connection, connection.cursor() as cursor:
         cursor.execute("SELECT count(*) FROM drugs JOIN visits USING (visit) JOIN people USING (person)")
-        assert cursor.fetchone()[0] == json.loads((clinic / "c.json").read_text())["written_rows"]["drugs"]
+        assert cursor.fetchone()[0] == json.loads((clinic / "c.json").read_text())["parts"]["drugs"]["written_rows"]
     once_more = link(clinic, clinic / "rows", server, "--no-certificate", "--ledger", clinic / "none.ledger")
     assert (
         'relation "people" already exists' in once_more.error or 'relation "clinics" already exists' in once_more.error

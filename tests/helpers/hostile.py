@@ -12,9 +12,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from helpers.saved import small_saved
+from helpers.saved import save, small_saved
 from lapwing.errors import LapwingError
-from lapwing.model.files import save_release
 
 Entries = dict[str, bytes]
 
@@ -41,7 +40,7 @@ _hooked: list[bool] = []
 
 def good_entries(tmp_path: Path) -> Entries:
     """Return the entries of a small model file."""
-    save_release(small_saved(), tmp_path / "good.lapwing")
+    save(small_saved(), tmp_path / "good.lapwing")
     return entries_of(tmp_path / "good.lapwing")
 
 

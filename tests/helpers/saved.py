@@ -1,6 +1,7 @@
 """A small release with every kind of part, as it is saved."""
 
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from lapwing.kernel.questions.select_worst.question import Selected
 from lapwing.kernel.terms import Terms
 from lapwing.model.certificate.certificate import Certificate, CostLine, LedgerEntry, Statement
 from lapwing.model.certificate.cost_lines import Requested
-from lapwing.model.files import SavedRelease
+from lapwing.model.files import SavedRelease, save_release
 from lapwing.model.laws import uniform_law
 from lapwing.model.model import LogLinear, ReleasedModel
 from lapwing.schema.groupings.grouping import cut, identity, lookup
@@ -73,3 +74,8 @@ def small_saved(seed: int = 0, atoms: int = 7) -> SavedRelease:
         accuracy=(Statement("share_kept", 0.5, {"cells": 3}),),
     )
     return SavedRelease(schema, model, certificate, answers)
+
+
+def save(saved: SavedRelease, path: Path) -> None:
+    """Write the model file of one table."""
+    save_release(saved.certificate, {"": saved}, path)

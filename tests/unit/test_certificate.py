@@ -59,7 +59,7 @@ def _zcdp(**changes: Any) -> Certificate:
     fields = {
         "lines": tuple(_line(cost) for cost in rho.split((1, 2))),
         "total": rho,
-        "requested": Requested(epsilon=Fraction(1), delta=Fraction(1, 10**9)),
+        "requested": Requested(epsilon=Fraction(3), delta=Fraction(1, 10**9)),
         "epsilons": ((Fraction(1, 10**6), Fraction(5, 2)), (Fraction(1, 10**9), Fraction(3))),
         "ledger": LedgerEntry(dataset="adult-2026", release_id="r1"),
         "accuracy": (Statement("expected_cell_noise", 3.0),),

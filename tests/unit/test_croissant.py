@@ -121,7 +121,10 @@ def test_the_statement_is_the_certificates_with_plain_figures_of_the_delta_that_
 )
 def test_plain_figures_are_never_below_the_exact_ones(part):
     pairs = ((part / 10**6, part), (Fraction(1, 2), Fraction(0)))
-    certificate = dataclasses.replace(SAVED.certificate, lines=(), total=Budget("zcdp", Fraction(0)), epsilons=pairs)
+    asked = Requested(rho=Fraction(1))
+    certificate = dataclasses.replace(
+        SAVED.certificate, lines=(), total=Budget("zcdp", Fraction(0)), requested=asked, epsilons=pairs
+    )
     text = described(SAVED.schema, certificate)
 
     epsilon, delta = (Fraction(re.search(rf'"{key}": ([\d.e-]+)', text)[1]) for key in ("epsilon", "delta"))

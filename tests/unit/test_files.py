@@ -6,14 +6,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from helpers.saved import small_saved
+from helpers.saved import save, small_saved
 from lapwing.errors import CapacityError, DataError, ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts
 from lapwing.kernel.questions.registered import same_question
 from lapwing.kernel.room import container
 from lapwing.model import files
-from lapwing.model.files import SavedRelease, load_release, save_release
+from lapwing.model.files import SavedRelease, load_release
 from lapwing.model.laws import laws_from_probabilities
 from lapwing.model.model import Indexed, ReleasedModel, Spans
 from lapwing.schema.groupings.grouping import cut
@@ -61,7 +61,7 @@ def _wide(atoms: int, seed: int = 0) -> SavedRelease:
 def test_a_release_comes_back_as_it_was(tmp_path: Path):
     saved = small_saved()
 
-    save_release(saved, tmp_path / "a.lapwing")
+    save(saved, tmp_path / "a.lapwing")
     back = load_release(tmp_path / "a.lapwing")
 
     assert back.schema == saved.schema
@@ -84,7 +84,7 @@ def test_the_answer_to_a_question_about_the_row_count_comes_back(tmp_path: Path)
     question = MarginalCounts(columns=(), groupings=(), cost=Budget.zcdp("0.1"))
     answer = NoisyCounts(question, np.array(42), question.noise("add-remove", 1))
 
-    save_release(SavedRelease(saved.schema, saved.model, saved.certificate, (answer,)), tmp_path / "a.lapwing")
+    save(SavedRelease(saved.schema, saved.model, saved.certificate, (answer,)), tmp_path / "a.lapwing")
     back = load_release(tmp_path / "a.lapwing")
 
     assert back.answers[0].counts.shape == ()
@@ -92,9 +92,9 @@ def test_the_answer_to_a_question_about_the_row_count_comes_back(tmp_path: Path)
 
 
 def test_equal_releases_give_equal_bytes(tmp_path: Path):
-    save_release(small_saved(), tmp_path / "a.lapwing")
-    save_release(small_saved(), tmp_path / "b.lapwing")
-    save_release(load_release(tmp_path / "a.lapwing"), tmp_path / "c.lapwing")
+    save(small_saved(), tmp_path / "a.lapwing")
+    save(small_saved(), tmp_path / "b.lapwing")
+    save(load_release(tmp_path / "a.lapwing"), tmp_path / "c.lapwing")
 
     content = (tmp_path / "a.lapwing").read_bytes()
     assert (tmp_path / "b.lapwing").read_bytes() == content
@@ -103,14 +103,14 @@ def test_equal_releases_give_equal_bytes(tmp_path: Path):
 
 def test_a_place_that_cannot_be_written_gives_one_sentence(tmp_path: Path):
     with pytest.raises(DataError, match=r"cannot be written \(No such file or directory\)"):
-        save_release(small_saved(), tmp_path / "missing" / "a.lapwing")
+        save(small_saved(), tmp_path / "missing" / "a.lapwing")
 
 
 def test_a_save_that_fails_half_way_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(container, "MAX_BYTES", 1000)
 
     with pytest.raises(CapacityError, match="more than a model file may hold"):
-        save_release(small_saved(), tmp_path / "a.lapwing")
+        save(small_saved(), tmp_path / "a.lapwing")
 
     assert list(tmp_path.iterdir()) == []
 
@@ -131,7 +131,7 @@ def test_a_model_of_another_schema_is_not_saved():
 def test_long_lists_and_equal_arrays_are_stored_once_as_arrays(tmp_path: Path):
     saved = _wide(64)
 
-    save_release(saved, tmp_path / "a.lapwing")
+    save(saved, tmp_path / "a.lapwing")
 
     back = load_release(tmp_path / "a.lapwing")
     assert back.answers[0].question.groupings == saved.answers[0].question.groupings
@@ -145,14 +145,14 @@ def test_groupings_that_list_too_much_are_not_saved(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(files, "_MAX_LISTED", 999)
 
     with pytest.raises(CapacityError, match="list more than 999"):
-        save_release(_wide(16), tmp_path / "a.lapwing")
+        save(_wide(16), tmp_path / "a.lapwing")
 
 
 def test_arrays_of_equal_entries_do_not_look_like_a_bomb_when_they_are_read(tmp_path: Path):
     saved = _wide(2**21)
     model = ReleasedModel(weights=np.ones(2**21), rows=0, laws=saved.model.laws)
 
-    save_release(SavedRelease(saved.schema, model, saved.certificate, ()), tmp_path / "a.lapwing")
+    save(SavedRelease(saved.schema, model, saved.certificate, ()), tmp_path / "a.lapwing")
 
     assert load_release(tmp_path / "a.lapwing").model.atoms == 2**21
     with zipfile.ZipFile(tmp_path / "a.lapwing") as archive:
@@ -163,7 +163,7 @@ def test_saving_replaces_the_file_and_leaves_nothing_else_behind(tmp_path: Path)
     path = tmp_path / "a.lapwing"
     path.write_text("old")
 
-    save_release(small_saved(), path)
+    save(small_saved(), path)
 
     assert load_release(path).model.rows == 100
     assert [each.name for each in tmp_path.iterdir()] == ["a.lapwing"]

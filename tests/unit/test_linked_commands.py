@@ -75,7 +75,7 @@ def test_events_are_one_table_in_and_one_out_and_their_model_draws_persons_like_
     some = pl.read_csv("some.csv")
 
     assert drawn.columns == ["who", "day", "sex"]
-    assert told["written_rows"] == {"stays": drawn.height}
+    assert told["written_rows"] == told["parts"]["stays"]["written_rows"] == drawn.height
     assert done("certificate", "verify", "rows.parquet.certificate.json", "rows.parquet", "m.lapwing")
     assert drawn.select((pl.col("day").diff().over("who") < 0).sum()).item() == 0
     assert set(some["sex"]) == {"m"}

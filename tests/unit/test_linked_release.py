@@ -183,7 +183,7 @@ def test_two_parts_that_cost_more_than_was_asked_for_have_no_certificate(release
     whole = release.certificate
     little = {"epsilon": None, "delta": None, "rho": {"exact": "1/999", "decimal": "0.00100101"}}
 
-    with pytest.raises(lw.ParameterError, match="more than, or in other terms than, was requested"):
+    with pytest.raises(lw.ParameterError, match="more than the 1/999 that was requested"):
         type(whole).from_dict({**whole.to_dict(), "requested": little})
 
 

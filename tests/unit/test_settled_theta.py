@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from helpers.log_linear import exact_law, model_at
-from helpers.saved import small_saved
+from helpers.saved import save, small_saved
 from lapwing.errors import LapwingError
-from lapwing.model.files import load_release, save_release
+from lapwing.model.files import load_release
 from lapwing.model.laws import uniform_law
 from lapwing.model.model import LogLinear, ReleasedModel
 from lapwing.model.rows import sample_codes
@@ -83,7 +83,7 @@ def test_rows_of_a_condition_follow_theta_of_all_atoms() -> None:
 def test_a_file_keeps_which_theta_is_free(tmp_path) -> None:
     model = released()
     saved = replace(small_saved(), schema=SCHEMA, model=model, answers=())
-    save_release(saved, tmp_path / "free.lapwing")
+    save(saved, tmp_path / "free.lapwing")
 
     found = load_release(tmp_path / "free.lapwing").model
 

@@ -10,7 +10,7 @@ from lapwing.extras.office.policy import in_force, under
 from lapwing.extras.studio.unfinished import TRANSCRIPT, alone
 from lapwing.extras.studio.works import Works
 from lapwing.kernel.budget.ledger import Ledger
-from lapwing.model.linked_files import certificate_in
+from lapwing.model.certificate.certificate import certificate_in
 
 FILES = {"people-synthetic.csv", "model.lapwing", "croissant.json", "people-synthetic.csv.certificate.json"}
 

@@ -21,7 +21,7 @@ from lapwing.kernel.room.opening import Desk, public_terms
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.registry import check_mechanism
 from lapwing.model.certificate.certificate import DOMAIN, EVALUATION, Certificate
-from lapwing.model.linked_files import ONE_OF_SEVERAL, LinkedCertificate, published
+from lapwing.model.certificate.linked import ONE_OF_SEVERAL, published
 from lapwing.present.certificates import verdict_facts
 from lapwing.release.linked.release import LinkedRelease
 from lapwing.release.release import Release
@@ -228,15 +228,12 @@ def _as_recorded(answer: Answer) -> Answer:
     return answer_from_dict(answer.to_dict()) if isinstance(answer, Selected) else answer
 
 
-def warned(paid: Certificate | LinkedCertificate) -> None:
+def warned(paid: Certificate) -> None:
     """Warn of what a certificate warns of, and of a weak verdict, in the same words; and of what no ledger adds up."""
     tell()
-    parts = (
-        {f"{name}: ": part for name, part in paid.parts.items()} if isinstance(paid, LinkedCertificate) else {"": paid}
-    )
     graded = [
-        name + " ".join(fact.line for fact in verdict_facts(part.verdict))
-        for name, part in parts.items()
+        f"{name}: " * bool(name) + " ".join(fact.line for fact in verdict_facts(part.verdict))
+        for name, part in paid.parts.items()
         if part.verdict is not None and any(grade.word in ("weak", "none") for grade in part.verdict.grades)
     ]
     for said in (*map(str, paid.warnings), *graded):

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     import typer
 
     from lapwing.model.certificate.certificate import Certificate
-    from lapwing.model.linked_files import LinkedCertificate
     from lapwing.release.linked.release import LinkedRelease
     from lapwing.release.release import Release
     from lapwing.rows.entry import Source
@@ -202,7 +201,7 @@ def resuming(
     return finish
 
 
-def say_paid(paid: "Certificate | LinkedCertificate", say: Say, *, details: bool) -> None:
+def say_paid(paid: "Certificate", say: Say, *, details: bool) -> None:
     """Say what a certificate says, or the chief of it."""
     from lapwing.present.certificates import WHOLE, describe_certificate  # noqa: PLC0415
 

@@ -2,7 +2,7 @@
 
 The file is a zip of ``manifest.json``, ``schema.json``, ``certificate.json``, ``model.json``, ``answers.json`` and NPY
 arrays. It holds public settings and released numbers only. Of several tables model and answers are lists, one entry a
-table: `lapwing.model.linked_files`.
+table, and schema and certificate are those of all.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -61,7 +61,7 @@ _DOCUMENTS: Final = ("manifest.json", "schema.json", "certificate.json", *_WITH_
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SavedRelease:
-    """Hold what a model file holds."""
+    """Hold what a model file holds of one table."""
 
     schema: Schema
     model: ReleasedModel
@@ -81,13 +81,23 @@ class SavedRelease:
                 )
 
 
-def save_release(saved: SavedRelease, path: Path) -> None:
-    """Write a model file, which appears whole or not at all."""
-    write_documents(path, saved.certificate.lapwing, documents_of(saved))
+def save_release(certificate: Certificate, parts: Mapping[str, SavedRelease], path: Path) -> None:
+    """Write a model file of one table or of several, which appears whole or not at all."""
+    if certificate.linked is None:
+        (saved,) = parts.values()
+        write_documents(path, certificate.lapwing, documents_of(saved))
+        return
+    each = [documents_of(part) for part in parts.values()]
+    documents: dict[str, Any] = {
+        "schema.json": certificate.linked.to_dict(),
+        "certificate.json": certificate.to_dict(),
+        **{name: [documents[name] for documents in each] for name in _WITH_ARRAYS},
+    }
+    write_documents(path, certificate.lapwing, documents)
 
 
 def documents_of(saved: SavedRelease) -> dict[str, Any]:
-    """Return the documents of a release, but for the manifest, as trees of JSON values and arrays."""
+    """Return the documents of a release of one table, but for the manifest, as trees of JSON values and arrays."""
     documents: dict[str, Any] = {
         "schema.json": saved.schema.to_dict(),
         "certificate.json": saved.certificate.to_dict(),
@@ -118,6 +128,11 @@ def certificate_of(path: Path) -> object:
     return read_documents(path, lambda trees: trees["certificate.json"])
 
 
+def load_tables(path: Path) -> tuple[Certificate, dict[str, SavedRelease]]:
+    """Read a model file that anybody may have written; one table by itself has no name."""
+    return read_documents(path, _tables_of)
+
+
 def load_release(path: Path) -> SavedRelease:
     """Read a model file of one table that anybody may have written."""
     return read_documents(path, saved_of)
@@ -146,6 +161,31 @@ def saved_of(trees: Mapping[str, Any]) -> SavedRelease:
         Certificate.from_dict(trees["certificate.json"]),
         tuple(_answer_from_tree(entry) for entry in entries),
     )
+
+
+def _tables_of(trees: Mapping[str, Any]) -> tuple[Certificate, dict[str, SavedRelease]]:
+    """Read back all tables."""
+    if not is_of_several(trees["schema.json"]):
+        saved = saved_of(trees)
+        return saved.certificate, {"": saved}
+    certificate = Certificate.from_dict(trees["certificate.json"])
+    models, answers = read_list(trees, "model.json", dict), read_list(trees, "answers.json", list)
+    if not len(models) == len(answers) == len(certificate.parts):
+        raise ParameterError("it must have a model, and answers, for each table", code="LW621")
+    linked = certificate.linked
+    if linked is None or Schema.from_dict(trees["schema.json"]) != Schema(linked=linked):
+        raise ParameterError("its schema and its certificate must be of the same linked tables", code="LW621")
+    return certificate, {
+        name: saved_of(
+            {
+                "schema.json": linked.coded[name].to_dict(),
+                "certificate.json": part.to_dict(),
+                "model.json": model,
+                "answers.json": answer,
+            }
+        )
+        for (name, part), model, answer in zip(certificate.parts.items(), models, answers, strict=True)
+    }
 
 
 def _read(file: BinaryIO, path: Path, read: Callable[[Mapping[str, Any]], T]) -> T:

@@ -8,7 +8,6 @@ from lapwing.anonymous.table import AnonymousTable
 from lapwing.kernel.codec import PLAIN
 from lapwing.model.accuracy import Accuracy, CountAccuracy, TableAccuracy
 from lapwing.model.certificate.certificate import Certificate
-from lapwing.model.linked_files import LinkedCertificate
 from lapwing.present.accuracies import describe_accuracy
 from lapwing.present.certificates import describe_certificate
 from lapwing.present.document import Document, Fact, counted
@@ -40,7 +39,7 @@ def describe_anonymous(found: AnonymousTable) -> Document:
 DESCRIBED: Final[dict[type, Callable[[Any], Document]]] = {
     AnonymousTable: describe_anonymous,
     **dict.fromkeys((Accuracy, CountAccuracy, TableAccuracy), describe_accuracy),
-    **dict.fromkeys((Certificate, LinkedCertificate), describe_certificate),
+    Certificate: describe_certificate,
     **dict.fromkeys((Plan, LinkedPlan), describe_plan),
     **dict.fromkeys((Release, LinkedRelease), describe_release),
     Schema: describe_schema,

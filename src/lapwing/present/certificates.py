@@ -11,10 +11,10 @@ from lapwing.model.certificate.certificate import DOMAIN, EVALUATION, Certificat
 from lapwing.model.certificate.cost_lines import asked_text, counted_lines
 from lapwing.model.certificate.declared import KeptRule, KeptTable
 from lapwing.model.certificate.issued import SHOWN, Beside, Issued
+from lapwing.model.certificate.linked import ONE_OF_SEVERAL
 from lapwing.model.certificate.notices import Notice
 from lapwing.model.certificate.promise import Pairs, pairs_apart, unit_field
 from lapwing.model.certificate.verdict import WAYS, WORDS, Grade, Verdict, Word
-from lapwing.model.linked_files import ONE_OF_SEVERAL, LinkedCertificate
 from lapwing.present.attacks import attack_fact, detail_facts
 from lapwing.present.costs import amount_of, cost_summary
 from lapwing.present.document import Document, Fact, Facts, Section, Text, counted, sentence, upper_first
@@ -52,13 +52,11 @@ SHORT: Final = (
 DETAILS: Final = ("attack", "trade_off", "gaussian", "every_delta", "small_cells")
 """What else is said of it where all is asked for."""
 
-Promised = Certificate | LinkedCertificate
 
-
-def describe_certificate(whole: Promised) -> Document:
+def describe_certificate(whole: Certificate) -> Document:
     """Return all that a certificate says."""
     facts = [
-        *(_own(whole) if isinstance(whole, Certificate) else _linked(whole)),
+        *(_own(whole) if whole.linked is None else _linked(whole)),
         *_recorded(whole),
         *_issued(whole.issued),
         *_summed_up(whole),
@@ -66,21 +64,21 @@ def describe_certificate(whole: Promised) -> Document:
     ]
     all_of_it = Section("whole", say("certificate.whole"), (Facts(Document(tuple(facts)).all(*WHOLE)),))
     kinds = {DOMAIN: say("certificate.domain"), EVALUATION: say("certificate.comparison")}
-    words = [tone_of(part.verdict) for part in _parts(whole) if part.verdict is not None]
+    words = [tone_of(part.verdict) for part in whole.parts.values() if part.verdict is not None]
     return Document(
         tuple(facts),
-        "LinkedCertificate" if isinstance(whole, LinkedCertificate) else kinds.get(whole.mechanism, "Certificate"),
+        kinds.get(whole.mechanism, "Certificate"),
         tone=max(words, key=WORDS.index, default=""),
         short=("warning", *(key for key in SHORT if key not in ("not_for", "attack")), "keeps"),
         sections=(*_sections(whole), all_of_it),
     )
 
 
-def _sections(whole: Promised) -> tuple[Section, ...]:
+def _sections(whole: Certificate) -> tuple[Section, ...]:
     """Return what stands beside the facts of a certificate."""
-    if isinstance(whole, Certificate):
+    if whole.linked is None:
         return (*not_for_section(whole.verdict), cost_section(whole))
-    kept = Text("", tuple(sentence(each.text) for each in (*whole.kept, *whole.not_kept)))
+    kept = Text("", tuple(sentence(each.text) for each in (*(whole.kept or ()), *(whole.not_kept or ()))))
     return (Section("kept", say("certificate.kept"), (kept,)),)
 
 
@@ -103,35 +101,34 @@ def tone_of(verdict: Verdict) -> Word:
     return next((each.word for each in verdict.grades if each.ways == 2), verdict.grades[0].word)
 
 
-def short_facts(whole: Promised) -> Facts:
+def short_facts(whole: Certificate) -> Facts:
     """Return what is to be read first."""
     return Facts(describe_certificate(whole).by(*SHORT))
 
 
-def certificate_text(whole: Promised) -> str:
+def certificate_text(whole: Certificate) -> str:
     """Return a certificate as lines of plain text."""
     return "\n".join(describe_certificate(whole).lines(*WHOLE)) + "\n"
 
 
-def detailed_facts(whole: Promised) -> Facts:
+def detailed_facts(whole: Certificate) -> Facts:
     """Return the same, and what it means in other words."""
     found = describe_certificate(whole)
-    lines = [line for part in _parts(whole) for line in part.lines]
-    more = Document((*found.all("attack"), *detail_facts(whole.total, whole.delta, lines)))
+    more = Document((*found.all("attack"), *detail_facts(whole.total, whole.delta, whole.lines)))
     return Facts((*found.all(*WHOLE), *more.all(*DETAILS)))
 
 
-def detailed_text(whole: Promised) -> str:
+def detailed_text(whole: Certificate) -> str:
     """Return the same as lines of plain text."""
     return "\n".join(fact.line for fact in detailed_facts(whole).facts) + "\n"
 
 
-def short_text(whole: Promised) -> str:
+def short_text(whole: Certificate) -> str:
     """Return the same as text, as the command line shows it."""
     return "\n".join(short_lines(whole))[:-1] + "; --details says all.\n"
 
 
-def short_lines(whole: Promised) -> list[str]:
+def short_lines(whole: Certificate) -> list[str]:
     """Return fourteen lines at most, of one table: what somebody reads first."""
     found = describe_certificate(whole)
     files = found.lines("file_short")
@@ -232,7 +229,7 @@ def assumed_points(schema: Schema, certificate: Certificate) -> Iterator[str]:
         yield say("assumed.public_rows", rows=certificate.public_rows)
 
 
-def _requested_first(whole: Promised) -> Pairs:
+def _requested_first(whole: Certificate) -> Pairs:
     """Return (δ, ε) with the requested δ first, so that it is shown and others stand apart from it."""
     return tuple(sorted(whole.epsilons, key=lambda pair: pair[0] != whole.requested.delta))
 
@@ -310,20 +307,20 @@ def _public_table(table: KeptTable) -> str:
 # -- Linked tables.
 
 
-def _linked(whole: LinkedCertificate) -> Iterator[Fact]:
+def _linked(whole: Certificate) -> Iterator[Fact]:
     """Yield what is said of all tables, then of each what is not said of all."""
     yield Fact("protected", say("label.protected"), whole.protected)
     yield Fact("cost", say("label.cost"), linked_cost(whole), **amount_of(whole.total))
-    yield Fact("kept", say("label.kept"), " ".join(sentence(each.text) for each in whole.kept))
+    yield Fact("kept", say("label.kept"), " ".join(sentence(each.text) for each in whole.kept or ()))
     yield Fact("not_kept", say("label.not_kept"), say("linked.not_kept"))
     parts = {name: [fact for fact in _own(part) if fact.key not in _OF_ALL] for name, part in whole.parts.items()}
-    in_all = [fact for fact in parts[whole.linked.names[0]] if all(fact in facts for facts in parts.values())]
+    in_all = [fact for fact in next(iter(parts.values())) if all(fact in facts for facts in parts.values())]
     yield from in_all
     for name, facts in parts.items():
         yield from (replace(fact, part=name) for fact in facts if fact not in in_all)
 
 
-def linked_cost(whole: LinkedCertificate) -> str:
+def linked_cost(whole: Certificate) -> str:
     """Say what all tables cost together."""
     parts = ", ".join(
         say("cost.linked_part", amount=at_least(part.total.amount, 4), name=name) for name, part in whole.parts.items()
@@ -338,7 +335,7 @@ def linked_cost(whole: LinkedCertificate) -> str:
 # -- Of both: records, files, and the whole in a few words.
 
 
-def _recorded(whole: Promised) -> Iterator[Fact]:
+def _recorded(whole: Certificate) -> Iterator[Fact]:
     """Yield where the release is recorded, and what it means that it is nowhere."""
     label, entry = say("label.recorded"), whole.ledger
     where = None if entry is None else say("recorded.in", dataset=entry.dataset, release=entry.release_id)
@@ -371,27 +368,22 @@ def _file(file: Beside, key: str, digits: str) -> str:
     return say(key, file=file.target.as_posix(), rows=rows, size=file.size, sha256=digits)
 
 
-def _summed_up(whole: Promised) -> Iterator[Fact]:
+def _summed_up(whole: Certificate) -> Iterator[Fact]:
     """Yield the whole in a few facts: what was released, what is promised, and what the best attack finds."""
-    first = whole if isinstance(whole, Certificate) else whole.first
     title, made = title_of(whole), made_by(whole)
     yield Fact("release", say("label.release"), say("release.line", title=title, made=made))
     protects = (
         whole.protected[0].lower() + whole.protected[1:]
-        if isinstance(whole, LinkedCertificate)
+        if whole.linked is not None
         else " ".join(fact.text for fact in tuple(protected_facts(whole.relation, whole.privacy_unit))[:2])
     )
     yield Fact("promise", say("label.promise"), say("promise.line", price=price_of(whole), protected=protects))
-    if assumed := assumed_fields(whole):
-        said = say("promise.not_protected", fields=", ".join(assumed))
+    if whole.assumed_fields:
+        said = say("promise.not_protected", fields=", ".join(whole.assumed_fields))
         yield Fact("not_protected", say("label.not_protected"), said)
-    yield attack_fact(whole.total, whole.delta, first.relation, whole.privacy_unit)
+    yield attack_fact(whole.total, whole.delta, whole.relation, whole.privacy_unit)
     count = len(own_warnings(whole))
     yield Fact("warnings", "", say("release.warnings_1" if count == 1 else "release.warnings", count=count))
-
-
-def _parts(whole: Promised) -> tuple[Certificate, ...]:
-    return (whole,) if isinstance(whole, Certificate) else tuple(whole.parts.values())
 
 
 def _has_rows(paid: Certificate) -> bool:
@@ -399,12 +391,13 @@ def _has_rows(paid: Certificate) -> bool:
     return paid.mechanism not in _WITHOUT_ROWS
 
 
-def title_of(whole: Promised) -> str:
+def title_of(whole: Certificate) -> str:
     """Say what was released of which table, and how."""
     of = say("release.of", table=whole.issued.table) if whole.issued is not None and whole.issued.table else ""
-    mechanism = " and ".join(dict.fromkeys(part.mechanism for part in _parts(whole)))
-    if isinstance(whole, LinkedCertificate):
-        rows = whole.written_rows or {name: part.released_rows for name, part in whole.parts.items()}
+    mechanism = whole.mechanism
+    if whole.linked is not None:
+        written = {name: part.written_rows for name, part in whole.parts.items() if part.written_rows is not None}
+        rows = written or {name: part.released_rows for name, part in whole.parts.items()}
         named = " and ".join(say("release.linked_rows", rows=count, name=name) for name, count in rows.items())
         return say("release.linked", rows=named, of=of, mechanism=mechanism)
     if mechanism in _WITHOUT_ROWS:
@@ -413,41 +406,36 @@ def title_of(whole: Promised) -> str:
     return say(f"release.{key}", rows=count, of=of, mechanism=mechanism)
 
 
-def made_by(whole: Promised) -> str:
+def made_by(whole: Certificate) -> str:
     """Say when and by which versions it was written."""
-    version, issued = _parts(whole)[0].lapwing, whole.issued
+    version, issued = whole.lapwing, whole.issued
     if issued is None:
         return say("release.made", version=version)
     made = say("release.made_at", when=issued.when, version=version)
     return say("release.python", made=made, python=issued.python) if issued.python else made
 
 
-def pairs_of(whole: Promised) -> Pairs:
+def pairs_of(whole: Certificate) -> Pairs:
     """Return (δ, ε) that hold, the requested one first; a pure ε has one δ."""
     return ((whole.delta, whole.total.amount),) if whole.total.notion == "pure" else _requested_first(whole)
 
 
-def budget_of(whole: Promised) -> str:
+def budget_of(whole: Certificate) -> str:
     """Return the budget as it was asked for, in signs, and what it comes to in ρ."""
     return asked_text(whole.total, whole.requested.epsilon, whole.requested.delta)
 
 
-def price_of(whole: Promised) -> str:
+def price_of(whole: Certificate) -> str:
     """Say what is promised, in ε and δ where it can be said so."""
     pairs = pairs_of(whole)
     return pair_text(*pairs[0]) if pairs else str(whole.total)
 
 
-def full_price(whole: Promised) -> str:
+def full_price(whole: Certificate) -> str:
     """Say the same, with the rho that it is counted in, where it is."""
     return f"{price_of(whole)} ({whole.total})" if whole.total.notion != "pure" and pairs_of(whole) else price_of(whole)
 
 
-def assumed_fields(whole: Promised) -> tuple[str, ...]:
-    """Return the fields whose bounds or lists are outside the promise."""
-    return tuple(dict.fromkeys(name for part in _parts(whole) for name in part.assumed_fields))
-
-
-def own_warnings(whole: Promised) -> tuple[Notice, ...]:
+def own_warnings(whole: Certificate) -> tuple[Notice, ...]:
     """Return what the reader should know, but that there is another part, which stands beside this one."""
-    return tuple(dict.fromkeys(each for part in _parts(whole) for each in part.warnings if each != ONE_OF_SEVERAL))
+    return tuple(each for each in whole.warnings if each != ONE_OF_SEVERAL)

@@ -9,9 +9,9 @@ from lapwing.kernel.questions.misfit_rows.question import MisfitRows
 from lapwing.kernel.questions.private_draw.question import PrivateDraw
 from lapwing.mechanisms.registry import kind_named, settings_of
 from lapwing.model.certificate.cost_lines import CHOSEN, CostLine, counted_lines
+from lapwing.model.certificate.linked import published
 from lapwing.model.certificate.promise import ROW
 from lapwing.model.certificate.statements import Statement
-from lapwing.model.linked_files import published
 from lapwing.present.costs import cost_summary
 from lapwing.present.document import Document, Fact, Facts, Part, Section, Table, Text, lines_of, sentence, upper_first
 from lapwing.present.messages import labelled, say

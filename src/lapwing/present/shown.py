@@ -4,14 +4,13 @@ from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.certificate.notices import Notice
 from lapwing.model.certificate.statements import Statement
 from lapwing.model.certificate.verdict import Verdict
-from lapwing.model.linked_files import LinkedCertificate
 from lapwing.present.certificates import certificate_text, verdict_text
 from lapwing.present.plans import plan_text
 from lapwing.present.stated import filled, stated
 from lapwing.release.plans import LinkedPlan, Plan
 
 
-def text(found: Certificate | LinkedCertificate | Plan | LinkedPlan | Notice | Statement | Verdict) -> str:
+def text(found: Certificate | Plan | LinkedPlan | Notice | Statement | Verdict) -> str:
     """Return a certificate or a plan as lines of text, a warning or a statement as a sentence."""
     if isinstance(found, Verdict):
         return verdict_text(found)

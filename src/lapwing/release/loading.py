@@ -3,8 +3,7 @@
 from pathlib import Path
 from typing import cast
 
-from lapwing.model.files import SavedRelease
-from lapwing.model.linked_files import LinkedCertificate, load_tables
+from lapwing.model.files import SavedRelease, load_tables
 from lapwing.release.release import Release
 from lapwing.rows.kinds import Kind, check_kind
 from lapwing.schema.scalars import path_text
@@ -37,7 +36,7 @@ def load(path: str | Path, kind: Kind = "path") -> Release:
     """
     check_kind(kind)
     certificate, parts = load_tables(Path(path_text("path", path)))
-    if not isinstance(certificate, LinkedCertificate):
+    if certificate.linked is None:
         return _released(parts[""], kind, parts[""].schema)
 
     from lapwing.release.linked.release import LinkedRelease  # noqa: PLC0415

@@ -12,9 +12,9 @@ from lapwing.kernel.terms import Relation
 from lapwing.maths.arrays import Frozen
 from lapwing.model.certificate.certificate import CERTIFICATES, CostLine
 from lapwing.model.certificate.cost_lines import Requested, asked_text, budget_to_dict, counted_lines
+from lapwing.model.certificate.linked import published
 from lapwing.model.certificate.notices import Notice
 from lapwing.model.certificate.statements import Statement
-from lapwing.model.linked_files import published
 from lapwing.on_demand import Shown, extra
 from lapwing.release.runs.plan.effort import MACHINE, Effort, MaxRowsEffect
 from lapwing.schema.linked.database import LinkedTables

@@ -9,7 +9,6 @@ from lapwing.kernel.budget.budget import Number
 from lapwing.kernel.questions.questions import Answer
 from lapwing.model.accuracy import Accuracy, CountAccuracy, TableAccuracy
 from lapwing.model.certificate.certificate import Certificate
-from lapwing.model.certificate.cost_lines import asked_text
 from lapwing.model.files import SavedRelease, save_release
 from lapwing.model.model import ReleasedModel
 from lapwing.on_demand import Shown, extra
@@ -63,8 +62,7 @@ class Release(Shown):
     def __repr__(self) -> str:
         paid = self.certificate
         graded = "" if paid.verdict is None else f"; {paid.verdict.short}"
-        asked = asked_text(paid.total, paid.requested.epsilon, paid.requested.delta)
-        return f"Release({paid.mechanism}, {asked}, {paid.released_rows} rows{graded})"
+        return f"Release({paid.short}{graded})"
 
     @property
     def tables(self) -> "Mapping[str, Release]":
@@ -338,7 +336,8 @@ class Release(Shown):
 
     def save(self, path: str | Path) -> None:
         """Write all of it to one ``.lapwing`` file of released numbers. A pickle works too, and runs code when read."""
-        save_release(SavedRelease(self.schema, self.model, self.certificate, self.noisy), Path(path_text("path", path)))
+        saved = SavedRelease(self.schema, self.model, self.certificate, self.noisy)
+        save_release(self.certificate, {"": saved}, Path(path_text("path", path)))
 
     def plot(self, columns: str | Sequence[str] | None = None) -> Any:  # noqa: ANN401 - of altair
         """Draw the rows that the released model expects, from released numbers only.

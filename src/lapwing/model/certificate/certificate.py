@@ -1,4 +1,4 @@
-"""The certificate: what was spent on what, under which promise, and what was assumed.
+"""The certificate: what was spent on what, under which promise, and what was assumed; of one table or of several.
 
 It is written beside the rows of every release. It holds public settings and released numbers only.
 """
@@ -11,11 +11,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Final, Self
 
-from lapwing.errors import ParameterError
+from lapwing.errors import DataError, ParameterError
 from lapwing.kernel.budget.budget import Budget, Notion
-from lapwing.kernel.codec import Codec
+from lapwing.kernel.codec import SELDOM, Codec
 from lapwing.kernel.noise_law import NoiseLaw
-from lapwing.kernel.plain import rational_text, read_key, read_rational
+from lapwing.kernel.plain import rational_text, read_key, read_list, read_rational
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.maths.arrays import Frozen
 from lapwing.model.certificate.cost_lines import (
@@ -29,6 +29,7 @@ from lapwing.model.certificate.cost_lines import (
 )
 from lapwing.model.certificate.declared import KeptRule, KeptTable
 from lapwing.model.certificate.issued import Issued
+from lapwing.model.certificate.linked import kept, not_kept, published, warnings_of_all
 from lapwing.model.certificate.notices import Notice
 from lapwing.model.certificate.promise import (
     ROW,
@@ -42,6 +43,7 @@ from lapwing.model.certificate.promise import (
 from lapwing.model.certificate.statements import ROWS_WITHIN, Statement
 from lapwing.model.certificate.verdict import Verdict
 from lapwing.on_demand import Shown
+from lapwing.schema.linked.database import LinkedTables, with_files
 from lapwing.schema.purchases import Purchase
 
 __all__ = ["DOMAIN", "EVALUATION", "FORMAT", "Certificate", "CostLine", "LedgerEntry"]
@@ -67,6 +69,9 @@ class LedgerEntry:
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Certificate(Shown):
     """Certify one release.
+
+    That of several tables has the certificate of each in ``parts``: costs are for the same people and add up, and what
+    else it says of them all is what these say, one after the other.
 
     Parameters
     ----------
@@ -104,7 +109,7 @@ class Certificate(Shown):
     released_rows : int
         The number of rows that the model stands for; of an evaluation, that the table was compared as; 0 of a domain.
     written_rows : int or None
-        How many rows were written with this certificate.
+        How many rows were written with this certificate, of several tables together.
     seed : int or None
         Of the public generator.
     ledger : LedgerEntry or None
@@ -127,6 +132,10 @@ class Certificate(Shown):
         How good the rows are, from released numbers; None where these do not tell.
     issued : Issued or None
         When and with which files it was written, and by whom.
+    linked : LinkedTables or None
+        Of several tables: these, their keys, and how many rows of each parent are used.
+    several : mapping of str to Certificate, or None
+        Of several tables: the certificate of each, by name. Made by `of_tables`.
 
     Raises
     ------
@@ -140,6 +149,7 @@ class Certificate(Shown):
         *("epsilons", "delta", "relation", "privacy_unit", "max_rows", "protected", "assumed_fields", "dp_fields"),
         *("purchases", "together", "public_rows", "expected_rows", "released_rows", "written_rows", "seed", "ledger"),
         *("assumed", "rules", "public_tables", "weight", "accuracy", "warnings", "lines"),
+        *("kept?", "not_kept?", "published?", "linked", "several"),
     )
 
     lapwing: str
@@ -171,6 +181,8 @@ class Certificate(Shown):
     weight: str | None = None
     verdict: Verdict | None = None
     issued: Issued | None = None
+    linked: LinkedTables | None = field(default=None, metadata=SELDOM)
+    several: Mapping[str, "Certificate"] | None = field(default=None, metadata={**SELDOM, "key": "parts"})
 
     def __post_init__(self) -> None:
         Terms(
@@ -186,8 +198,10 @@ class Certificate(Shown):
                 f"for 1, got {self.privacy_unit!r}"
             )
         object.__setattr__(self, "settings", Frozen(_plain(self.settings)))
+        self._check_parts()
+        most = {part.max_rows for part in self.parts.values()}
         for line in self.lines:
-            if (line.relation, line.max_rows, line.cost.notion) != (self.relation, self.max_rows, self.total.notion):
+            if (line.relation, line.cost.notion) != (self.relation, self.total.notion) or line.max_rows not in most:
                 raise _refused(f"a cost line of {', '.join(line.columns)} is of other terms than the release")
         spent = sum((line.cost.amount for line in self.lines), Fraction(0))
         if spent != self.total.amount:
@@ -195,6 +209,21 @@ class Certificate(Shown):
         self._check_request()
         if any(rows is not None and rows < 0 for rows in (self.public_rows, self.released_rows, self.written_rows)):
             raise _refused("numbers of rows on a certificate must be at least 0")
+
+    def _check_parts(self) -> None:
+        """Refuse parts that are not those of the tables, and anything of the whole that its parts do not say."""
+        if (self.linked is None) != (self.several is None):
+            raise _refused("a certificate of several tables must have both the tables and a part for each")
+        if self.linked is None or self.several is None:
+            return
+        if tuple(self.several) != self.linked.names:
+            raise _refused("the certificate of linked tables must have a part for each table")
+        for name, part in self.several.items():
+            unit = self.linked.coded[name].unit_label
+            if (part.privacy_unit, part.relation) != (unit, "add-remove"):
+                raise _refused(f"the part {name} of linked tables must protect {unit}, got {part.privacy_unit}")
+        if any(getattr(self, name) != value for name, value in _of_all(self.linked, self.several).items()):
+            raise _refused("a certificate of linked tables must say of them all what its parts say")
 
     def _check_request(self) -> None:
         """Refuse a total above the request, and (ε, δ) pairs beside pure ε."""
@@ -204,7 +233,42 @@ class Certificate(Shown):
         limit = self.requested.epsilon if is_pure else self.requested.rho
         if limit is not None and self.total.amount > limit:
             raise _refused(f"the release cost {self.total.amount}, more than the {limit} that was requested")
-        check_pairs(self.epsilons, self.total, self.delta, (self.requested.epsilon, self.requested.delta))
+        epsilon, delta = self.requested.epsilon, self.requested.delta
+        check_pairs(self.epsilons, self.total, self.delta, (epsilon, delta))
+        if epsilon is not None and delta is not None and dict(self.epsilons).get(delta, epsilon + 1) > epsilon:
+            raise _refused("the release cost more, as (ε, δ), than was requested")
+
+    @classmethod
+    def of_tables(
+        cls,
+        linked: LinkedTables,
+        parts: Mapping[str, Self],
+        *,
+        requested: Requested,
+        epsilons: tuple[tuple[Fraction, Fraction], ...],
+        issued: Issued | None = None,
+    ) -> Self:
+        """Return the certificate of several tables; requested, epsilons: for all of them together."""
+        first, *others = (part.total for part in parts.values())
+        written = [part.written_rows for part in parts.values() if part.written_rows is not None]
+        return cls(
+            total=sum(others, first),
+            requested=requested,
+            epsilons=epsilons,
+            relation=next(iter(parts.values())).relation,
+            privacy_unit=max(linked.coded.values(), key=lambda schema: schema.max_rows).unit_label,
+            written_rows=sum(written) if written else None,
+            ledger=next(iter(parts.values())).ledger,
+            issued=issued,
+            linked=linked,
+            several=parts,
+            **_of_all(linked, parts),
+        )
+
+    @property
+    def parts(self) -> Mapping[str, "Certificate"]:
+        """The certificate of each table by name; of one table this one, without a name."""
+        return {"": self} if self.several is None else self.several
 
     @property
     def together(self) -> Together | None:
@@ -220,10 +284,18 @@ class Certificate(Shown):
     def _terms(self) -> tuple[str, str]:
         return self.relation, self.privacy_unit
 
-    def __repr__(self) -> str:
-        rows = "" if self.mechanism == DOMAIN else f", {self.released_rows} rows"
+    @property
+    def short(self) -> str:
+        """The release in one line."""
         asked = asked_text(self.total, self.requested.epsilon, self.requested.delta)
-        return f"Certificate({self.mechanism}, {asked}{rows})"
+        if self.mechanism == DOMAIN:
+            return f"{self.mechanism}, {asked}"
+        of = {self.linked.key: "values of "} if self.linked is not None and self.linked.is_events else {}
+        rows = [f"{part.released_rows} {of.get(name, '')}{name or 'rows'}" for name, part in self.parts.items()]
+        return ", ".join([self.mechanism, asked, *rows])
+
+    def __repr__(self) -> str:
+        return f"Certificate({self.short})"
 
     def text(self) -> str:
         """Return a short plain summary: what is protected, under which relation, at which cost, what was assumed."""
@@ -234,7 +306,22 @@ class Certificate(Shown):
     @property
     def protected(self) -> str:
         """What is protected, in a few sentences."""
-        return str(self._told("protected"))
+        return str(self._told("protected")) if self.linked is None else self.linked.protected
+
+    @property
+    def kept(self) -> tuple[Notice, ...] | None:
+        """What synthetic rows of several tables keep by construction; None of one table."""
+        return None if self.linked is None else kept(self.linked)
+
+    @property
+    def not_kept(self) -> tuple[Notice, ...] | None:
+        """What these do not keep."""
+        return None if self.linked is None else not_kept(self.linked)
+
+    @property
+    def published(self) -> tuple[Notice, ...] | None:
+        """Which public tables are published as they are; None where there are none."""
+        return (None if self.linked is None else published(self.linked)) or None
 
     @property
     def notion(self) -> Notion:
@@ -243,7 +330,8 @@ class Certificate(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the certificate as plain JSON values, always in the same order."""
-        return CERTIFICATES.write(self)
+        whole = CERTIFICATES.write(self)
+        return whole if self.linked is None else {key: value for key, value in whole.items() if key not in _OF_PARTS}
 
     def to_json(self) -> str:
         """Return the certificate as the text of a JSON file."""
@@ -254,7 +342,73 @@ class Certificate(Shown):
         """Read back what `to_dict` wrote; a ParameterError where it is something else."""
         if read_key(values, "format", int) != FORMAT:
             raise ParameterError(f"the certificate is of another format than {FORMAT}; update lapwing", code="LW604")
-        return CERTIFICATES.read(cls, values)
+        if not isinstance(values, Mapping) or "parts" not in values:
+            return CERTIFICATES.read(cls, values)
+        own = [key for key in values if key in _OF_PARTS]
+        if own:
+            raise _refused(f"the key {own[0]!r} of a certificate of linked tables stands in its parts")
+        several = {name: cls.from_dict(part) for name, part in read_key(values, "parts", dict).items()}
+        linked = LinkedTables.from_dict(read_key(values, "linked", dict))
+        if tuple(several) != linked.names:
+            raise _refused("the certificate of linked tables must have a part for each table")
+        said = map(Notice.from_dict, read_list({"published": [], **values}, "published", dict))
+        linked = with_files(linked, {each.fields.get("table"): each.fields.get("file") for each in said})
+        values = {**values, "together": None}  # worked out again
+        return CERTIFICATES.read(cls, values, linked=linked, several=several, **_of_all(linked, several))
+
+
+_OF_PARTS: Final = frozenset(
+    {
+        *("verdict", "lapwing", "code", "mechanism", "settings", "delta", "max_rows", "assumed_fields", "dp_fields"),
+        *("purchases", "together", "public_rows", "expected_rows", "released_rows", "seed", "assumed", "rules"),
+        *("public_tables", "weight", "accuracy", "warnings", "costs"),
+    }
+)
+"""Keys that a certificate of several tables leaves to its parts."""
+
+
+def _of_all(linked: LinkedTables, parts: Mapping[str, Certificate]) -> dict[str, Any]:
+    """Return what a certificate of several tables says of them all: by attribute, what stands in its parts alone."""
+    every = parts.values()
+    first = next(iter(every))
+
+    def listed(name: str) -> tuple[Any, ...]:
+        return tuple(each for part in every for each in getattr(part, name))
+
+    return {
+        "lapwing": first.lapwing,
+        "code": first.code,
+        "mechanism": " and ".join(dict.fromkeys(part.mechanism for part in every)),
+        "settings": {name: dict(part.settings) for name, part in parts.items()},
+        "delta": sum((part.delta for part in every), Fraction(0)),
+        "max_rows": max(part.max_rows for part in every),
+        "public_rows": None,
+        "expected_rows": None,
+        "released_rows": sum(part.released_rows for part in every),
+        "seed": first.seed,
+        "weight": None,
+        "verdict": None,
+        "warnings": warnings_of_all(linked, {name: part.warnings for name, part in parts.items()}),
+        **{name: tuple(dict.fromkeys(listed(name))) for name in ("assumed_fields", "dp_fields")},
+        **{name: listed(name) for name in ("lines", "accuracy", "assumed", "purchases", "rules", "public_tables")},
+    }
+
+
+def certificate_in(file: Path) -> tuple[Certificate, bytes]:
+    """Read a certificate, whose sums are checked on the way; and what the file holds.
+
+    It is read once, so that what is shown is what was hashed or signed.
+    """
+    try:
+        content = file.read_bytes()
+        whole = Certificate.from_dict(json.loads(content))
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+    except (ValueError, RecursionError, ArithmeticError, ParameterError):
+        reason = "it is no certificate, or its sums are wrong"
+    else:
+        return whole, content
+    raise DataError(f"{file} cannot be read ({reason}); give the certificate that lies beside the rows", code="LW602")
 
 
 def _plain(settings: object) -> dict[str, Any]:
@@ -285,6 +439,7 @@ CERTIFICATES: Final = Codec(
         Mapping[str, Any]: (_plain, _plain),
         Notice: (Notice.to_dict, Notice.from_dict),
         NoiseLaw: (noise_to_dict, noise_from_dict),
+        LinkedTables: (LinkedTables.to_dict, LinkedTables.from_dict),
         Path: (Path.as_posix, _path),
         Statement: (Statement.to_dict, Statement.from_dict),
         Purchase: (Purchase.to_dict, Purchase.from_dict),

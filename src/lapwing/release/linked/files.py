@@ -21,14 +21,14 @@ def write_linked(
     seed: int | None = None,
 ) -> None:
     """Write model, rows and certificate to the places that are kept for the targets."""
+    from lapwing.model.certificate.certificate import Certificate  # noqa: PLC0415
     from lapwing.model.certificate.issued import Beside, Issued  # noqa: PLC0415
 
     paid = release.certificate
-    if seed is not None:  # the certificate names the seed of the rows beside it
-        paid = replace(paid, parts={**paid.parts, paid.linked.names[0]: replace(paid.first, seed=seed)})
+    drawn = paid.seed if seed is None else seed  # the certificate names the seed of the rows beside it
     if targets.model is not None:
         release.save(place[targets.model])
-    counts, files = targets.write(release.frames(rows, seed=paid.first.seed), place)
+    counts, files = targets.write(release.frames(rows, seed=drawn), place)
     if targets.certificate is None and targets.croissant is None:
         return
     files += [] if targets.model is None else [Beside.read(Path(targets.model.name), place[targets.model])]
@@ -39,8 +39,13 @@ def write_linked(
         prepared_by=targets.prepared_by,
         approved_by=targets.approved_by,
     )
-    private = {name: counts[name] for name in release.linked.given}
-    written = replace(paid, written_rows=private, issued=issued)
+    written = Certificate.of_tables(
+        release.linked,
+        {name: replace(part, written_rows=counts.get(name), seed=drawn) for name, part in paid.parts.items()},
+        requested=paid.requested,
+        epsilons=paid.epsilons,
+        issued=issued,
+    )
     if targets.croissant is not None:
         beside = targets.certificate
         certified = None if beside is None else Beside.of(beside, written.to_json().encode())

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from lapwing.errors import ParameterError
-from lapwing.model.files import SavedRelease
-from lapwing.model.linked_files import LinkedCertificate, save_linked
+from lapwing.model.certificate.certificate import Certificate
+from lapwing.model.files import SavedRelease, save_release
 from lapwing.model.sampling.conditions import Conditioned, conditioned
 from lapwing.on_demand import Shown, extra
 from lapwing.release.linked.rows import Drawn, LinkedRows
@@ -100,7 +100,7 @@ class LinkedRelease(Shown):
         By table: of its rows with their place, the row before and the rows above. ``tables["people"].query(...)`` and
         all else costs nothing. Rows that it draws by itself belong to none of another table; `sample` gives those
         that do.
-    certificate : LinkedCertificate
+    certificate : Certificate
         What was spent on all parts together, what is kept and what is not.
     seed : int or None
         The caller's seed, used by `sample` when it is given none.
@@ -119,7 +119,7 @@ class LinkedRelease(Shown):
     """
 
     tables: Mapping[str, Release]
-    certificate: LinkedCertificate
+    certificate: Certificate
     seed: int | None = None
 
     def __repr__(self) -> str:
@@ -133,6 +133,7 @@ class LinkedRelease(Shown):
     @property
     def linked(self) -> LinkedTables:
         """What it says of the tables together."""
+        assert self.certificate.linked is not None
         return self.certificate.linked
 
     @property
@@ -256,7 +257,7 @@ class LinkedRelease(Shown):
             name: SavedRelease(part.schema, part.model, part.certificate, part.noisy)
             for name, part in self.tables.items()
         }
-        save_linked(self.certificate, saved, Path(path_text("path", path)))
+        save_release(self.certificate, saved, Path(path_text("path", path)))
 
     def to_html(self, path: str | Path) -> None:
         """Write a report that may be published: what holds for all tables, then each, as `Release.to_html`.

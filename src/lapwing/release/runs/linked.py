@@ -17,7 +17,6 @@ from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.certificate.cost_lines import Requested
 from lapwing.model.certificate.declared import FALSE_WARNING
 from lapwing.model.certificate.notices import Notice
-from lapwing.model.linked_files import LinkedCertificate, published
 from lapwing.release.runs.certify import promised_epsilons
 from lapwing.release.runs.generators import chosen_seed
 from lapwing.release.runs.misfits import KEYS, row_shares, rows_limit
@@ -181,19 +180,14 @@ def few_warnings(answers: Sequence[Answer], of_parent: Sequence[Answer]) -> tupl
     return (Notice("few_rows", {"rows": round(1 / _FEW)}),)
 
 
-def certificate_of(settings: LinkedSettings, parts: Mapping[str, Certificate]) -> LinkedCertificate:
+def certificate_of(settings: LinkedSettings, parts: Mapping[str, Certificate]) -> Certificate:
     """Return the certificate of all parts."""
     request = settings.request
     first, *others = (part.total for part in parts.values())
     total = sum(others, first)
     assert total.amount <= request.budget.amount, "each part spends at most its own budget, and these sum to the whole"
-    return LinkedCertificate(
-        linked=settings.linked,
-        published=published(settings.linked),
-        parts=parts,
-        requested=Requested.of(request),
-        epsilons=promised_epsilons(request, total),
-    )
+    epsilons = promised_epsilons(request, total)
+    return Certificate.of_tables(settings.linked, parts, requested=Requested.of(request), epsilons=epsilons)
 
 
 _WHY_NOT: Final = {

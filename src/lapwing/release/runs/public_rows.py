@@ -21,10 +21,10 @@ from lapwing.mechanisms.shared.priors import MOST_PRIORS, PublicRows, priors_of
 from lapwing.mechanisms.shared.vectors.reduced_space import Mu
 from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.certificate.cost_lines import asked_text
+from lapwing.model.certificate.linked import ONE_OF_SEVERAL
 from lapwing.model.certificate.notices import Notice
 from lapwing.model.certificate.promise import ROW
 from lapwing.model.files import load_release
-from lapwing.model.linked_files import ONE_OF_SEVERAL
 from lapwing.model.rows import row_chunks
 from lapwing.release.runs.account_terms import summed
 from lapwing.release.runs.generators import generator

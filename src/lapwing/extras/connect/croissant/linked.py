@@ -17,15 +17,15 @@ from lapwing.extras.connect.croissant.written import (
     responsible,
     whole_text,
 )
+from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.certificate.issued import Beside
-from lapwing.model.linked_files import LinkedCertificate
 
 if TYPE_CHECKING:
     from lapwing.rows.out.databases import TableOut
 
 
 def linked_croissant_text(
-    certificate: LinkedCertificate,
+    certificate: Certificate,
     tables: "Sequence[TableOut]",
     target: Path,
     *,
@@ -49,11 +49,10 @@ def linked_croissant_text(
             links={column: keys[other] for column, other in table.links.items() if other in keys},
         )
     ]
-    written = certificate.written_rows
     parts = certificate.parts
-    mechanisms = " and ".join(dict.fromkeys(part.mechanism for part in parts.values()))
     limits = [f"{name}: {said}" for name, part in parts.items() for said in limitations(part)]
-    version, protected = certificate.first.lapwing, f"Protected: {certificate.protected}"
+    limits += [each.text for each in certificate.not_kept or ()]
+    version, protected = certificate.lapwing, f"Protected: {certificate.protected}"
     own = first_pair(certificate.total, Fraction(0), certificate.epsilons)
     has_bought = any(part.purchases or part.dp_fields for part in parts.values())
     all_told = certificate.to_dict()
@@ -61,8 +60,8 @@ def linked_croissant_text(
     told = {key: value for key, value in all_told.items() if key not in left}
     totals = {name: part["total"] for name, part in all_told["parts"].items()}
     return whole_text(
-        dataset(", ".join(rows), None if written is None else sum(written.values()), certificate.text(), None),
-        responsible(version, mechanisms, protected, [*limits, *(each.text for each in certificate.not_kept)]),
+        dataset(", ".join(rows), certificate.written_rows, certificate.text(), None),
+        responsible(version, certificate.mechanism, protected, limits),
         {**promised(None if has_bought else own, own), **told, "parts": totals},
         [file_entry(f"{ids[name]}-file", file, target) for name, file in rows.items()],
         records,

@@ -23,11 +23,10 @@ from typing import Any, Final
 from lapwing.errors import ParameterError
 from lapwing.extras.connect.metadata.croissant import OWN_KEYS
 from lapwing.kernel.budget.budget import Budget
-from lapwing.model.certificate.certificate import Certificate
+from lapwing.model.certificate.certificate import Certificate, certificate_in
 from lapwing.model.certificate.issued import Beside
 from lapwing.model.certificate.promise import Pairs
 from lapwing.model.certificate.statements import Statement
-from lapwing.model.linked_files import certificate_in
 from lapwing.present.messages import say
 from lapwing.present.promises import protected_facts
 from lapwing.rows.out.outputs import write_output
@@ -115,7 +114,7 @@ def same_release(certificate: Certificate, file: Path) -> Certificate:
     """Return the certificate in a file, which also knows how many rows were written, if it is of the same release."""
     found, _ = certificate_in(file)
     if (
-        isinstance(found, Certificate)
+        found.linked is None
         and replace(found, written_rows=certificate.written_rows, seed=certificate.seed, issued=None) == certificate
     ):
         return found

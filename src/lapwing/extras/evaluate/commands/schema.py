@@ -144,7 +144,7 @@ def check(
 
 def _check_linked(linked: "LinkedTables", tables: "Mapping[str, Source]", say: "Callable[[str], None]") -> None:
     """Show the schemas of linked tables; count what of the tables does not fit."""
-    from lapwing.model.linked_files import published  # noqa: PLC0415
+    from lapwing.model.certificate.linked import published  # noqa: PLC0415
     from lapwing.present.document import sentence  # noqa: PLC0415
     from lapwing.schema.short import part_in_words  # noqa: PLC0415
 

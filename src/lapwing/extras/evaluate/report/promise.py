@@ -8,7 +8,7 @@ from lapwing.kernel.plain import at_least
 from lapwing.model.certificate.attack import most_found, most_right, up
 from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.certificate.promise import unit_field
-from lapwing.present.certificates import SHORT, Promised, assumed_points, budget_of, describe_certificate
+from lapwing.present.certificates import SHORT, assumed_points, budget_of, describe_certificate
 from lapwing.present.document import Facts, Part, Section, Text, clipped, counted, crossed, percent
 from lapwing.present.promises import pair_text
 from lapwing.present.schemas import fields_table
@@ -17,7 +17,7 @@ from lapwing.schema.schemas import Schema
 # -- What a privacy budget means, in chances: the most that somebody who guesses can be right.
 
 
-def _several(certificate: Promised, *, releases: int = 1, units: int = 1) -> float:
+def _several(certificate: Certificate, *, releases: int = 1, units: int = 1) -> float:
     """Return the most that a guess is right after so many releases like this one, about so many units together.
 
     k releases cost k times ε or ρ and δ; k units (such as the rows of one person where each is protected by itself) k
@@ -81,7 +81,7 @@ _WEAK: Final = 0.9
 _EMPTY: Final = 0.99
 
 
-def protected(certificate: Promised) -> tuple[str, str]:
+def protected(certificate: Certificate) -> tuple[str, str]:
     """Return what is protected, in a few words, and the question that a guess is about."""
     field = unit_field(certificate.privacy_unit)
     unit, relation = "row" if field is None else "unit", certificate.relation
@@ -89,7 +89,7 @@ def protected(certificate: Promised) -> tuple[str, str]:
     return say(what, field=field), say(question, field=field)
 
 
-def promise_section(certificate: Promised) -> Section:
+def promise_section(certificate: Certificate) -> Section:
     """Return the section about the promise: what is protected, what the budget means, and what is not covered."""
     _, question = protected(certificate)
     right = most_right(certificate.total, certificate.delta)
@@ -102,7 +102,7 @@ def promise_section(certificate: Promised) -> Section:
     return section("promise", words, folded=_for_experts(certificate))
 
 
-def _for_experts(certificate: Promised) -> tuple[Part, ...]:
+def _for_experts(certificate: Certificate) -> tuple[Part, ...]:
     """Return the promise in formulas and tables."""
     pairs = tuple(pair_text(delta, epsilon) for delta, epsilon in certificate.epsilons)
     field = unit_field(certificate.privacy_unit)
@@ -128,7 +128,7 @@ def _for_experts(certificate: Promised) -> tuple[Part, ...]:
     )
 
 
-def _formal(certificate: Promised) -> str:
+def _formal(certificate: Certificate) -> str:
     """Return the promise as an expert writes it."""
     if certificate.total.notion == "pure":
         return say("promise.pure", budget=budget_of(certificate), relation=certificate.relation)

@@ -33,8 +33,8 @@ def show(
     """Print what a certificate says, in plain sentences."""
     from lapwing.extras.office.paper.files import told  # noqa: PLC0415
     from lapwing.extras.office.paper.page import signing_page  # noqa: PLC0415
+    from lapwing.model.certificate.certificate import certificate_in  # noqa: PLC0415
     from lapwing.model.certificate.issued import Beside  # noqa: PLC0415
-    from lapwing.model.linked_files import certificate_in  # noqa: PLC0415
     from lapwing.present.cards import document_json  # noqa: PLC0415
     from lapwing.present.certificates import detailed_text, short_text  # noqa: PLC0415
     from lapwing.rows.out.outputs import whole_files  # noqa: PLC0415
@@ -63,8 +63,8 @@ def verify(
     """Check that files are those that were written with a certificate."""
     from lapwing.extras.office.paper.files import faults_of  # noqa: PLC0415
     from lapwing.extras.office.paper.signature import signer_of  # noqa: PLC0415
+    from lapwing.model.certificate.certificate import certificate_in  # noqa: PLC0415
     from lapwing.model.files import is_model  # noqa: PLC0415
-    from lapwing.model.linked_files import certificate_in  # noqa: PLC0415
     from lapwing.present.certificates import full_price  # noqa: PLC0415
 
     if signature is not None and key is None:
@@ -96,7 +96,7 @@ def sign(
 ) -> None:
     """Write C.json.sig beside a certificate; `ssh-keygen -Y verify -n file` checks it as well."""
     from lapwing.extras.office.paper.signature import sign as signed  # noqa: PLC0415
-    from lapwing.model.linked_files import certificate_in  # noqa: PLC0415
+    from lapwing.model.certificate.certificate import certificate_in  # noqa: PLC0415
     from lapwing.rows.out.outputs import write_output  # noqa: PLC0415
 
     _, content = certificate_in(file)

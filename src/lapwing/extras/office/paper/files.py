@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import TypeVar
 
 from lapwing.errors import DataError
+from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.files import certificate_of, is_model
-from lapwing.present.certificates import Promised
 
 T = TypeVar("T")
 
 
-def faults_of(whole: Promised, files: Sequence[Path], content: bytes) -> tuple[list[str], list[str]]:
+def faults_of(whole: Certificate, files: Sequence[Path], content: bytes) -> tuple[list[str], list[str]]:
     """Return what is wrong with files that should be those of a certificate, and with those not given.
 
     content: of the certificate's file. A model file holds the certificate too, but for what is written with it.

@@ -6,8 +6,9 @@ from math import ceil
 from typing import Final
 
 from lapwing.model.certificate.attack import most_found, up
+from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.certificate.issued import Beside
-from lapwing.present.certificates import SHORT, Promised, describe_certificate, own_warnings
+from lapwing.present.certificates import SHORT, describe_certificate, own_warnings
 from lapwing.present.document import Fact, Facts, sentence
 from lapwing.present.html import element, facts_html, whole_page
 from lapwing.present.messages import say
@@ -42,7 +43,7 @@ span { border-top: 1px solid }
 """
 
 
-def signing_page(whole: Promised, certificate: Beside) -> str:
+def signing_page(whole: Certificate, certificate: Beside) -> str:
     """Return the page, which asks for nothing from elsewhere; certificate: the file itself, whose hash stands on it."""
     facts, issued = tuple(_facts(whole, certificate)), whole.issued
     signers = {key: "" if issued is None else getattr(issued, key) for key in _SIGNERS}
@@ -56,7 +57,7 @@ def signing_page(whole: Promised, certificate: Beside) -> str:
     return whole_page(title, _STYLE.replace("SIZE", str(size)), *body, kind="paper")
 
 
-def _facts(whole: Promised, certificate: Beside) -> Iterator[Fact]:
+def _facts(whole: Certificate, certificate: Beside) -> Iterator[Fact]:
     """Yield what stands on the page."""
     issued, found = whole.issued, describe_certificate(whole)
     for key in _KEYS:

@@ -17,7 +17,7 @@ from lapwing.extras.studio.rooms.table import files_of
 from lapwing.kernel.budget.accounts import Balance
 from lapwing.kernel.budget.chain import Entry
 from lapwing.kernel.budget.ledger import Ledger
-from lapwing.model.linked_files import certificate_in
+from lapwing.model.certificate.certificate import certificate_in
 from lapwing.present.promises import protected
 from lapwing.release.runs.account_terms import change_limit, open_account
 from lapwing.release.runs.settings import Settings

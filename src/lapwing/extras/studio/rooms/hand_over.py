@@ -25,9 +25,9 @@ from lapwing.extras.studio.rooms.handed import PUBLIC, Files, Role, files_in, sa
 from lapwing.extras.studio.rooms.look import release_of
 from lapwing.extras.studio.rooms.opened import opened
 from lapwing.extras.studio.rooms.table import files_of
+from lapwing.model.certificate.certificate import Certificate, certificate_in
 from lapwing.model.certificate.issued import Beside
-from lapwing.model.linked_files import certificate_in
-from lapwing.present.certificates import Promised, detailed_facts, short_facts
+from lapwing.present.certificates import detailed_facts, short_facts
 from lapwing.rows.out.outputs import write_output
 
 _AT: Final = "/job/{job}/hand-over/{number:int}"
@@ -74,7 +74,7 @@ def hand_over(
     )
 
 
-def _faults(files: Files, paid: Promised) -> list[str]:
+def _faults(files: Files, paid: Certificate) -> list[str]:
     """Return what is wrong with the files that the certificate names: one sentence each."""
     if paid.issued is None:
         raise DataError(f"{files.certificate.name} names no files; make the release again", code="LW622")

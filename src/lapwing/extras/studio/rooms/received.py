@@ -17,8 +17,8 @@ from lapwing.extras.studio.rooms.asking import routes
 from lapwing.extras.studio.rooms.look import seen
 from lapwing.extras.studio.rooms.opened import Subject, opened
 from lapwing.extras.studio.rooms.table import files_of, models_of, slug_of
+from lapwing.model.certificate.certificate import certificate_in
 from lapwing.model.certificate.issued import Issued
-from lapwing.model.linked_files import certificate_in
 from lapwing.present.certificates import detailed_facts, short_facts
 
 _AT: Final = "/model/{model}"

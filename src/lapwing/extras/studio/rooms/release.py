@@ -30,8 +30,8 @@ from lapwing.extras.studio.pages import form_of, go, job_of, labelled_facts, pag
 from lapwing.extras.studio.unfinished import TRANSCRIPT, Unfinished, alone, cleared, unfinished
 from lapwing.extras.studio.works import EndedError, Work
 from lapwing.kernel.room.begun import finished_by
+from lapwing.model.certificate.certificate import certificate_in
 from lapwing.model.certificate.promise import uncovered_warnings
-from lapwing.model.linked_files import certificate_in
 from lapwing.present.certificates import own_warnings, short_facts
 from lapwing.present.document import Facts, warnings_of
 from lapwing.present.promises import protected_facts
