@@ -4,6 +4,7 @@ import gc
 import pickle
 import types
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
@@ -11,7 +12,7 @@ import polars as pl
 import pytest
 
 import lapwing as lw
-from lapwing.errors import CapacityError, LapwingError, ParameterError
+from lapwing.errors import BudgetError, CapacityError, LapwingError, ParameterError
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.mechanisms.shared.dry_run import DryCurator
 
@@ -106,6 +107,25 @@ def test_what_a_mechanism_of_any_class_refuses_is_refused_before_the_debit(tmp_p
 
     with pytest.raises(CapacityError, match="takes no table"):
         lw.synthesize(DATA, SCHEMA, epsilon=1, mechanism=lw.Trusted(Own()), ledger=book)
+
+    assert Ledger.open(book).balance("d").spent == 0
+
+
+class TooMuch(lw.Independent):
+    """Asks for a tenth more than its budget."""
+
+    def run(self, curator, schema, budget, rng):
+        return lw.Independent.run(self, curator, schema, budget * Fraction(11, 10), rng)
+
+
+def test_a_mechanism_that_would_spend_too_much_is_refused_before_the_debit(tmp_path):
+    book = tmp_path / "budget.db"
+    Ledger.create_or_open(book).init("d", unit="pure", limit=2, relation="add-remove", privacy_unit="row")
+
+    with pytest.raises(
+        BudgetError, match=r"would spend 132/125 in all, more than the budget 24/25;"
+    ):  # a look at misfits took 1/25
+        lw.synthesize(DATA, SCHEMA, epsilon=1, mechanism=lw.Trusted(TooMuch()), ledger=book)
 
     assert Ledger.open(book).balance("d").spent == 0
 

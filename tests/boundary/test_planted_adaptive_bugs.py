@@ -9,6 +9,7 @@ import pytest
 
 from helpers.audits import flags_of
 from helpers.peeking import peeking, rows_behind
+from helpers.planted_charging import nothing_is_charged
 from helpers.selections import exact_cells, scores_of
 from helpers.swapped import swapped
 from lapwing.extras.audit.held import PlaybackBits, RecordingBits
@@ -156,7 +157,7 @@ def whole_question(hand):
 
 def without_refusals(patch):
     """Let the room answer whatever it costs."""
-    patch.setattr(rooms.Room, "_charge", lambda self, questions: None)
+    nothing_is_charged(patch)
 
 
 def selections_are_not_charged(patch):

@@ -12,12 +12,12 @@ import lapwing.kernel.questions.marginal_counts.answer as answering
 from helpers.audits import flags_of
 from helpers.changed_source import Changed
 from helpers.peeking import rows_behind
+from helpers.planted_charging import nothing_is_charged
 from helpers.swapped import swapped
 from lapwing.errors import DataError
 from lapwing.kernel.noise.gaussian import discrete_gaussian
 from lapwing.kernel.noise.laplace import discrete_laplace
 from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
-from lapwing.kernel.room.room import Room
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.independent.mechanism import Independent
 from lapwing.mechanisms.shared import one_way
@@ -97,7 +97,7 @@ def scale_from_the_number_of_rows(patch):
 
 
 def only_the_first_question_is_charged(patch):
-    patch.setattr(Room, "_charge", lambda self, questions: None)
+    nothing_is_charged(patch)
     honest = one_way.ask_one_way
 
     def at_full_price(curator, schema, groupings, budget):

@@ -9,6 +9,7 @@ import pytest
 
 import lapwing.kernel.questions.marginal_counts.answer as answering
 import lapwing.rows.source as sources
+from helpers.planted_charging import charges
 from lapwing.api import running
 from lapwing.errors import BudgetError, DataError, ParameterError
 from lapwing.extras.audit.pairs import neighbour_pair
@@ -227,7 +228,7 @@ def questions_over_other_columns_compose_in_parallel(patch):
         if self._spent.amount > self._budget.amount:
             raise BudgetError("too much")
 
-    patch.setattr(Room, "_charge", charge)
+    charges(patch, charge)
 
 
 def a_question_asked_before_is_free(patch):
@@ -238,7 +239,7 @@ def a_question_asked_before_is_free(patch):
         new = {each.columns: each for each in questions}
         honest(self, tuple(new.values()))
 
-    patch.setattr(Room, "_charge", charge)
+    charges(patch, charge)
 
 
 def the_certificate_forgets_the_last_answer(patch):

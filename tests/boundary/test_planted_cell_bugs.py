@@ -11,6 +11,7 @@ import lapwing.kernel.questions.sparse_counts.answer as counting
 import lapwing.kernel.questions.split_decisions.answer as splitting
 from helpers.audits import flags_of, in_turn
 from helpers.peeking import rows_behind
+from helpers.planted_charging import nothing_is_charged
 from lapwing.extras.audit.pairs import neighbour_pair
 from lapwing.extras.audit.replay import audit_pair
 from lapwing.kernel.noise.enclosures import LaplaceTail
@@ -18,7 +19,6 @@ from lapwing.kernel.noise_law import NoiseLaw, Sensitivity, row_sensitivity
 from lapwing.kernel.questions.shared.cell_rows import CellRows
 from lapwing.kernel.questions.sparse_counts.question import SparseCounts
 from lapwing.kernel.questions.split_decisions.question import SplitDecisions
-from lapwing.kernel.room.room import Room
 from lapwing.mechanisms.shared.base import Mechanism
 from lapwing.mechanisms.shared.cell_model import halved_cells
 from lapwing.mechanisms.trees.grid.mechanism import Grid
@@ -370,7 +370,7 @@ def test_decision_counts_that_are_reused_without_a_charge_are_flagged(monkeypatc
 
 
 def test_a_second_question_that_nobody_pays_for_is_flagged(monkeypatch):
-    monkeypatch.setattr(Room, "_charge", lambda self, questions: None)
+    nothing_is_charged(monkeypatch)
 
     def run(curator, schema, budget, rng):
         GRID.run(curator, schema, budget, rng)

@@ -11,8 +11,8 @@ import lapwing.kernel.questions.linear_statistics.answer as summing
 from helpers.audits import flags_of
 from helpers.linear_runs import FORMS, SIGN, AskingSums, model_of, question_of, share_known
 from helpers.peeking import rows_behind
+from helpers.planted_charging import nothing_is_charged
 from lapwing.kernel.questions.linear_statistics.question import Statistic
-from lapwing.kernel.room.room import Room
 from lapwing.mechanisms.shared.priors import PublicRows
 from lapwing.mechanisms.vectors.linear_statistics import mechanism
 
@@ -70,7 +70,7 @@ def test_a_mechanism_that_looks_at_rows_is_flagged(asking):
 
 
 def test_statistics_that_are_asked_twice_and_paid_once_are_flagged(monkeypatch):
-    monkeypatch.setattr(Room, "_charge", lambda self, questions: None)
+    nothing_is_charged(monkeypatch)
 
     def twice(curator, schema, budget):
         question = question_of(FORMS["truths"](schema), schema, budget)

@@ -8,11 +8,11 @@ import pytest
 import lapwing.kernel.questions.tree_counts.answer as answering
 from helpers.audits import flags_of, in_turn
 from helpers.peeking import rows_behind
+from helpers.planted_charging import nothing_is_charged
 from lapwing.extras.audit.pairs import neighbour_pair
 from lapwing.extras.audit.replay import audit_pair
 from lapwing.kernel.noise_law import calibrated
 from lapwing.kernel.questions.tree_counts.question import NoisyTree, TreeCounts
-from lapwing.kernel.room.room import Room
 from lapwing.mechanisms.shared.base import Mechanism
 from lapwing.mechanisms.shared.trees.plans import TreePlan
 from lapwing.mechanisms.trees.pmm.mechanism import PMM
@@ -67,7 +67,7 @@ def each_level_has_the_whole_budget(patch):
         return replace(asked, amounts=tuple(None if each is None else budget.amount for each in asked.amounts))
 
     patch.setattr(TreePlan, "question", question)
-    patch.setattr(Room, "_charge", lambda self, questions: None)
+    nothing_is_charged(patch)
 
 
 def a_level_repeats_the_noise_of_the_one_above(patch):

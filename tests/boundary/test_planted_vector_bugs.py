@@ -9,6 +9,7 @@ import lapwing.kernel.questions.cell_sums.answer as summing
 import lapwing.kernel.questions.second_moment.answer as moments
 from helpers.audits import flags_of, in_turn
 from helpers.peeking import rows_behind
+from helpers.planted_charging import nothing_is_charged
 from helpers.vector_runs import FORMS, AskingVectors, cuts_of, leading
 from helpers.vectors import sums_asked
 from lapwing.kernel.noise_law import Sensitivity, row_sensitivity
@@ -16,7 +17,6 @@ from lapwing.kernel.questions.cell_sums.question import MEAN_BITS, CellSums, Noi
 from lapwing.kernel.questions.second_moment.question import SecondMoment
 from lapwing.kernel.questions.shared.coordinates import Coordinates
 from lapwing.kernel.questions.shared.projections import Projection
-from lapwing.kernel.room.room import Room
 from lapwing.mechanisms.vectors.microaggregation.mechanism import Microaggregation
 
 CELLS = Microaggregation(directions=1, bins=2, intervals=2)
@@ -339,7 +339,7 @@ def test_a_mechanism_that_looks_at_rows_is_flagged(asking):
 
 
 def test_a_first_moment_that_nobody_pays_for_is_flagged(monkeypatch):
-    monkeypatch.setattr(Room, "_charge", lambda self, questions: None)
+    nothing_is_charged(monkeypatch)
 
     def unpaid(curator, schema, budget):
         question = FORMS["squares"](schema, budget / 2)

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from helpers.peeking import rows_behind
+from helpers.planted_charging import charges
 from helpers.stranger_bugs import patched
 from helpers.swapped import swapped
 from lapwing.api import running
@@ -83,16 +84,14 @@ def tables_of_another_release(plant):
 
 def columns_in_parallel(plant):
     """Take columns for disjoint parts of the data: each gets the whole budget, and the batch is charged once."""
-
-    def make(charge):
-        return lambda self, questions: charge(self, (max(questions, key=lambda each: each.cost.amount),))
+    charge = room.Room._charge
 
     def make_questions(questions):
         return lambda schema, groupings, budget: tuple(
             replace(each, cost=budget) for each in questions(schema, groupings, budget)
         )
 
-    patched(plant, room.Room, "_charge", make)
+    charges(plant, lambda self, questions: charge(self, (max(questions, key=lambda each: each.cost.amount),)))
     patched(plant, one_way, "one_way_questions", make_questions)
 
 

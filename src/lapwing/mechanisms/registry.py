@@ -75,8 +75,9 @@ class Trusted:
 
     Notes
     -----
-    It is handed a curator that answers questions, and no row; its budget is charged as always. But code in the same
-    process can look anywhere: so the certificate says whose code it was, and that it was trusted.
+    It is handed a curator that answers questions, and no row. Its run is called twice: before the debit with a curator
+    that answers zeros, up to the question that spends the budget, so that what it refuses costs nothing. Code in the
+    same process can look anywhere: so the certificate says whose code it was, and that it was trusted.
 
     Examples
     --------

@@ -9,7 +9,7 @@ from typing import Any, Final, cast
 
 import numpy as np
 
-from lapwing.errors import ParameterError
+from lapwing.errors import BudgetError, ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.linear_statistics.question import RowStatistic, Statistic
 from lapwing.kernel.questions.questions import Question
@@ -57,6 +57,29 @@ def _check(question: Question, known: dict[int, object], terms: Terms, schema: S
                 f"its domain has {domain.values} and {domain.reserved}; build it from the field's domain",
                 code="LW641",
             )
+
+
+def charged(questions: Sequence[Question], budget: Budget, spent: Budget, delta: Fraction) -> tuple[Budget, Fraction]:
+    """Return what is spent, and what is left of delta, once these are answered too; refuse the whole batch otherwise.
+
+    spent: on all before them; delta: what is left for selections of categories.
+    """
+    for question in questions:
+        spent = spent + question.cost
+        delta -= question.delta
+    if spent.amount > budget.amount:
+        raise BudgetError(
+            f"the questions would spend {spent.amount} in all, more than the budget {budget.amount}; "
+            "ask for less or give the release a larger budget",
+            code="LW420",
+        )
+    if delta < 0:
+        raise BudgetError(
+            f"the selections of categories would take {-delta} more of delta than is set aside for them; "
+            "give a larger delta, or public lists of categories",
+            code="LW420",
+        )
+    return spent, delta
 
 
 # -- Questions hold plain values only: a subclass could bring code of its own into the room.

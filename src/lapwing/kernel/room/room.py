@@ -7,7 +7,7 @@ from threading import Lock
 from types import MappingProxyType
 from typing import Any, Final, NoReturn
 
-from lapwing.errors import BudgetError, DataError, ParameterError
+from lapwing.errors import DataError, ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise.bits import BitSource
 from lapwing.kernel.questions.answering import PrivateRows
@@ -24,7 +24,7 @@ from lapwing.kernel.questions.sparse_counts.answer import answer_sparse_counts
 from lapwing.kernel.questions.split_decisions.answer import answer_split_decisions
 from lapwing.kernel.questions.table_distances.answer import answer_table_distances
 from lapwing.kernel.questions.tree_counts.answer import answer_tree_counts
-from lapwing.kernel.room.checks import check_questions
+from lapwing.kernel.room.checks import charged, check_questions
 from lapwing.kernel.room.curator import check_same
 from lapwing.kernel.room.drawing import Drawing
 from lapwing.kernel.room.transcript import AnswerSink
@@ -117,23 +117,7 @@ class Room:
 
     def _charge(self, questions: Sequence[Question]) -> None:
         """Add the costs up, or refuse the whole batch."""
-        spent, delta = self._spent, self._delta
-        for question in questions:
-            spent = spent + question.cost
-            delta -= question.delta
-        if spent.amount > self._budget.amount:
-            raise BudgetError(
-                f"the questions would spend {spent.amount} in all, more than the budget {self._budget.amount}; "
-                "ask for less or give the release a larger budget",
-                code="LW420",
-            )
-        if delta < 0:
-            raise BudgetError(
-                f"the selections of categories would take {-delta} more of delta than is set aside for them; "
-                "give a larger delta, or public lists of categories",
-                code="LW420",
-            )
-        self._spent, self._delta = spent, delta
+        self._spent, self._delta = charged(questions, self._budget, self._spent, self._delta)
 
     def _replayed(self, questions: Sequence[Question]) -> tuple[Answer, ...]:
         """Take the recorded answers to the first of these questions, as far as the record goes."""

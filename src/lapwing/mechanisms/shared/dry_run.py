@@ -16,7 +16,7 @@ from lapwing.kernel.questions.shared.cells import CellSplits
 from lapwing.kernel.questions.sparse_counts.question import NoisyCells, SparseCounts
 from lapwing.kernel.questions.split_decisions.question import SplitDecisions, Splits
 from lapwing.kernel.questions.tree_counts.question import NoisyTree, TreeCounts
-from lapwing.kernel.room.checks import check_questions
+from lapwing.kernel.room.checks import charged, check_questions
 from lapwing.kernel.room.curator import Curator
 from lapwing.kernel.terms import Terms
 from lapwing.schema.schemas import Schema
@@ -54,6 +54,7 @@ class DryCurator:
 
     def __init__(self, schema: Schema, budget: Budget, terms: Terms) -> None:
         self._schema, self._budget, self._terms = schema, budget, terms
+        self._spent = Budget(budget.notion, Fraction(0))
         self.asked: list[Question] = []
 
     @property
@@ -66,9 +67,9 @@ class DryCurator:
         check_questions(questions, self._terms, self._schema)
         for question in questions:
             question.parts(self._terms.relation, self._terms.max_rows)  # refuses noise that could leave 64 bits
+        self._spent, _ = charged(questions, self._budget, self._spent, Fraction(0))
         self.asked += questions
-        spent = sum((each.cost.amount for each in self.asked), Fraction(0))
-        if spent >= self._budget.amount * _ALL_BUT_ROUNDING:
+        if self._spent.amount >= self._budget.amount * _ALL_BUT_ROUNDING:
             raise _SpentError
         return tuple(zeros(each, self._terms) for each in questions)
 
