@@ -2,7 +2,6 @@
 
 from lapwing.extras.evaluate.bought import BoughtEvaluation
 from lapwing.extras.evaluate.internal.evaluation import Evaluation
-from lapwing.extras.evaluate.internal.linked import LinkedEvaluation
 from lapwing.extras.evaluate.metrics.glance import glance
 from lapwing.extras.evaluate.report.compared import standings_table
 from lapwing.extras.evaluate.report.page import NOTICE
@@ -12,12 +11,12 @@ from lapwing.present.certificates import describe_certificate
 from lapwing.present.document import Document, Fact, Section, Table, Text, counted
 
 
-def describe_evaluation(found: Evaluation | LinkedEvaluation | BoughtEvaluation) -> Document:
+def describe_evaluation(found: Evaluation | BoughtEvaluation) -> Document:
     """Return what a comparison says."""
     if isinstance(found, BoughtEvaluation):
         return _bought(found)
     notice = Fact("notice", "", say("evaluation.notice", notice=NOTICE))
-    return _linked(found, notice) if isinstance(found, LinkedEvaluation) else _own(found, notice)
+    return _own(found, notice) if "" in found.parts else _linked(found, notice)
 
 
 def _own(found: Evaluation, notice: Fact) -> Document:
@@ -37,12 +36,12 @@ def _own(found: Evaluation, notice: Fact) -> Document:
     )
 
 
-def _linked(found: LinkedEvaluation, notice: Fact) -> Document:
+def _linked(found: Evaluation, notice: Fact) -> Document:
     seen = {name: glance(each.findings) for name, each in found.parts.items()}
     headline = Fact("headline", "", say("evaluation.compared", tables=counted(len(seen), "table")))
     return Document(
         (notice, headline, *(Fact("detail", "", each.headline, part=name) for name, each in seen.items())),
-        "LinkedEvaluation",
+        "Evaluation",
         tone="internal",
         sections=tuple(
             Section("figures", say("evaluation.figures_of", table=name), (standings_table(each.standings),))

@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import cast, overload
+from typing import overload
 
 from lapwing.errors import ParameterError
 from lapwing.extras.evaluate.bought import BoughtEvaluation, read_bought_settings, run_evaluation
 from lapwing.extras.evaluate.described import describe_evaluation
-from lapwing.extras.evaluate.internal.evaluation import Evaluation, compare_with_real
-from lapwing.extras.evaluate.internal.linked import LinkedEvaluation, compare_linked, compared_schema
+from lapwing.extras.evaluate.internal.evaluation import ComparedTable, Evaluation, compare_with_real
+from lapwing.extras.evaluate.internal.linked import compare_linked
 from lapwing.extras.evaluate.released.report import release_sections
 from lapwing.kernel.budget.budget import Number, read_request
 from lapwing.kernel.room.begun import repeated
@@ -148,7 +148,7 @@ def evaluate(
 
     Returns
     -------
-    Evaluation, LinkedEvaluation or BoughtEvaluation
+    Evaluation or BoughtEvaluation
         `summary` is its text, `to_dict` gives plain JSON values. With a budget: mean total variation of the marginals
         of one, two and three columns with intervals that all hold at once with 95 %, what chance alone makes, and a
         certificate. Internal, with `to_html` for a report: total variation distances, errors of single columns and of
@@ -201,8 +201,7 @@ def evaluate(
                 "leave test, model and the budget out",
                 code="LW317",
             )
-        found = _linked(real, synthetic, checked.linked, (target, _names(by)), seed=seed, progress=progress)
-        return cast("Evaluation", found)
+        return _linked(real, synthetic, checked.linked, (target, _names(by)), seed=seed, progress=progress)
     if epsilon is not None or rho is not None:
         grouped = None if isinstance(by, Sequence) and not by else by
         internal = {"target": target, "by": grouped, "test": test, "model": model}
@@ -245,7 +244,7 @@ def evaluate(
             rng=generator(chosen, "evaluate"),
             watch=told,
         )
-    return Evaluation(findings=findings.value, schema=checked, released=released)
+    return Evaluation(parts={"": ComparedTable(findings.value, checked)}, released=released)
 
 
 def _names(by: object) -> Sequence[str]:
@@ -266,7 +265,7 @@ def _linked(
     *,
     seed: int | None,
     progress: ProgressLike,
-) -> Evaluation | LinkedEvaluation:
+) -> Evaluation:
     """Compare linked tables, or events; asked: the target, and the columns that make groups."""
     chosen = chosen_seed(seed)
     tables, made = (tables_by_name(each, linked.given) for each in (real, synthetic))
@@ -281,10 +280,7 @@ def _linked(
             rng=generator(chosen, "evaluate"),
             watch=told,
         )
-    parts = {
-        name: Evaluation(findings=each, schema=compared_schema(linked, name)) for name, each in found.value.items()
-    }
-    return parts[linked.given[0]] if linked.is_events else LinkedEvaluation(parts=parts)
+    return Evaluation(parts=found.value)
 
 
 def _released(model: object, schema: Schema) -> tuple[Section, ...]:
@@ -311,4 +307,4 @@ def _released(model: object, schema: Schema) -> tuple[Section, ...]:
     )
 
 
-DESCRIBED.update(dict.fromkeys((BoughtEvaluation, Evaluation, LinkedEvaluation), describe_evaluation))
+DESCRIBED.update(dict.fromkeys((BoughtEvaluation, Evaluation), describe_evaluation))

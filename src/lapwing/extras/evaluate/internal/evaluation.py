@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from lapwing.errors import DataError
+from lapwing.errors import DataError, ParameterError
 from lapwing.extras.evaluate.internal.sampled import table_rows
 from lapwing.extras.evaluate.metrics.associations import compare_associations, compare_correlations
 from lapwing.extras.evaluate.metrics.columns import (
@@ -69,7 +69,7 @@ from lapwing.extras.evaluate.report.summary import summary_text
 from lapwing.maths.arrays import Codes
 from lapwing.model.compared import choose_tables, compared_cells
 from lapwing.on_demand import Shown
-from lapwing.present.document import Page, Section
+from lapwing.present.document import Page, Section, of_table
 from lapwing.release.marked import Internal
 from lapwing.rows.entry import private_boundary
 from lapwing.rows.guard import guarded
@@ -80,34 +80,63 @@ from lapwing.schema.schemas import Schema
 from lapwing.version import install_command
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Evaluation(Shown):
-    """Hold how far a synthetic table is from the real one. Internal: computed from private rows without noise.
+class ComparedTable(NamedTuple):
+    """All figures of one table, and its schema; of one of several with the columns of the rows that its rows belong to.
 
-    Parameters
-    ----------
-    findings : Findings
-        All figures.
-    schema : Schema
-        Of both tables.
-    released : tuple of Section
-        What the report says about the release itself, where its model was given; else empty.
+    Of such a table the figures also say what rows of one parent have to do with each other.
     """
 
     findings: Findings
     schema: Schema
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Evaluation(Shown):
+    """Hold how far synthetic tables are from the real ones. Internal: computed from private rows without noise.
+
+    Parameters
+    ----------
+    parts : mapping of str to ComparedTable
+        By table, its ``findings`` and ``schema``; of one table it alone, without a name.
+    released : tuple of Section
+        What the report says about the release itself, where its model was given; else empty.
+    """
+
+    parts: Mapping[str, ComparedTable]
     released: tuple[Section, ...] = ()
 
+    @property
+    def findings(self) -> Findings:
+        """All figures of the only table; a ParameterError where there are several."""
+        return self._only.findings
+
+    @property
+    def schema(self) -> Schema:
+        """Likewise its schema."""
+        return self._only.schema
+
+    @property
+    def _only(self) -> ComparedTable:
+        if "" in self.parts:
+            return self.parts[""]
+        last = [*self.parts][-1]
+        raise ParameterError(f"each table has findings of its own; take evaluation.parts[{last!r}]", code="LW252")
+
     def __repr__(self) -> str:
-        return f"Evaluation({NOTICE})"
+        return f"Evaluation({', '.join(filter(None, (NOTICE, *self.parts)))})"
 
     def summary(self) -> str:
-        """Return the figures on one screen, under the notice that they are internal."""
-        return f"{NOTICE}\n\n{summary_text(self.findings)}"
+        """Return the figures on one screen, or of several tables a screen each, and that they are internal."""
+        found = [
+            f"{name}\n{'=' * len(name)}\n\n" * bool(name) + summary_text(each.findings)
+            for name, each in self.parts.items()
+        ]
+        return "\n\n".join([NOTICE, *found])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all figures as plain JSON values, under the notice that they are internal."""
-        return {"notice": NOTICE} | findings_record(self.findings)
+        """Return all figures, of several tables by name, as plain JSON values, and that they are internal."""
+        found = {name: findings_record(each.findings) for name, each in self.parts.items()}
+        return {"notice": NOTICE} | found.get("", {"tables": found})
 
     def plot(self) -> Any:  # noqa: ANN401 - of altair
         """Draw how far the synthetic table is from the real one: all figures, every column, every pair. Internal.
@@ -126,10 +155,14 @@ class Evaluation(Shown):
 
     def html(self) -> str:
         """Return the report that `to_html` writes."""
-        sections = (*compared_sections(self.findings, self.schema), *self.released)
-        name = self.schema.name
+        sections = [
+            of_table(section, number, name) if name else section
+            for number, (name, each) in enumerate(self.parts.items(), 1)
+            for section in compared_sections(each.findings, each.schema)
+        ]
+        name = ", ".join(name or each.schema.name for name, each in self.parts.items())
         title = "Synthetic beside real rows" + (f": {name}" if name else "")
-        return render(Internal(Page(title=title, sections=sections)))
+        return render(Internal(Page(title=title, sections=(*sections, *self.released))))
 
     def to_html(self, path: str | Path) -> None:
         """Write one HTML file that needs no network, with the watermark on screen and on paper.

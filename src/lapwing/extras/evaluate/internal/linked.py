@@ -1,34 +1,26 @@
 """The comparison of linked tables, and of events in order, with the real ones. Internal: nothing of it is released."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from lapwing.errors import DataError, ParameterError
-from lapwing.extras.evaluate.internal.evaluation import Comparison, Evaluation, Watch, compare_tables, marked_target
+from lapwing.extras.evaluate.internal.evaluation import ComparedTable, Comparison, Watch, compare_tables, marked_target
 from lapwing.extras.evaluate.internal.panels import panel_errors
 from lapwing.extras.evaluate.internal.sampled import table_rows
-from lapwing.extras.evaluate.metrics.findings import Findings, findings_record
 from lapwing.extras.evaluate.metrics.metric import height
 from lapwing.extras.evaluate.metrics.panels import Panel, panel_of
 from lapwing.extras.evaluate.metrics.prediction.downstream import check_target
 from lapwing.extras.evaluate.metrics.prediction.subgroups import check_subgroups
 from lapwing.extras.evaluate.metrics.tables.variation import TableRows
-from lapwing.extras.evaluate.report.compared import compared_sections
-from lapwing.extras.evaluate.report.page import NOTICE, render
-from lapwing.extras.evaluate.report.summary import summary_text
 from lapwing.maths.arrays import Codes
-from lapwing.on_demand import Shown
-from lapwing.present.document import Page, of_table
 from lapwing.release.marked import Internal
 from lapwing.rows.counting import count_tables
 from lapwing.rows.entry import private_boundary
 from lapwing.rows.linked import code_linked
-from lapwing.rows.out.outputs import write_output
 from lapwing.rows.source import all_codes
 from lapwing.schema.linked.coded import NUMBER, count_field
 from lapwing.schema.linked.database import LinkedTables
@@ -37,61 +29,6 @@ from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import Schema
 
 _MOST_OF_UNIT: Final = 2**31 - 1
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class LinkedEvaluation(Shown):
-    """Hold how far linked synthetic tables are from the real ones. Internal, as `Evaluation`.
-
-    Parameters
-    ----------
-    parts : mapping of str to Evaluation
-        By table: its columns, with those of the rows that its rows belong to, and what rows of one parent have to do
-        with each other.
-    """
-
-    parts: Mapping[str, Evaluation]
-
-    def __repr__(self) -> str:
-        return f"LinkedEvaluation({NOTICE}, {', '.join(self.parts)})"
-
-    def summary(self) -> str:
-        """Return the figures of each table, under the notice that they are internal."""
-        found = [f"{name}\n{'=' * len(name)}\n\n{summary_text(each.findings)}" for name, each in self.parts.items()]
-        return "\n\n".join([NOTICE, *found])
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return all figures by table as plain JSON values, under the notice that they are internal."""
-        return {"notice": NOTICE, "tables": {name: findings_record(each.findings) for name, each in self.parts.items()}}
-
-    def html(self) -> str:
-        """Return the report that `to_html` writes."""
-        sections = tuple(
-            of_table(section, number, name)
-            for number, (name, each) in enumerate(self.parts.items(), 1)
-            for section in compared_sections(each.findings, each.schema)
-        )
-        title = f"Synthetic beside real rows: {', '.join(self.parts)}"
-        return render(Internal(Page(title=title, sections=sections)))
-
-    def to_html(self, path: str | Path) -> None:
-        """Write one HTML file with a part for each table, as `Evaluation.to_html`.
-
-        Parameters
-        ----------
-        path : path
-            Of the file; it appears whole.
-
-        Raises
-        ------
-        ParameterError
-            If the path is none.
-        DataError
-            If the file cannot be written.
-        LapwingError
-            If the extra ``evaluate`` is not installed.
-        """
-        write_output(path, self.html())
 
 
 @private_boundary
@@ -105,7 +42,7 @@ def compare_linked(
     seed: int,
     rng: np.random.Generator,
     watch: Watch,
-) -> Internal[dict[str, Findings]]:
+) -> Internal[dict[str, ComparedTable]]:
     """Compare each linked table with the real one: its columns, those of the rows above, and the rows of one parent.
 
     Rows are not cut to ``maxRows``; those of equal order come by the public hash. Left out are rows that belong to none
@@ -118,7 +55,7 @@ def compare_linked(
     rows = _read("the real", real, linked)
     watch("reading the synthetic tables", 0.0)
     others = _read("the synthetic", synthetic, linked, is_written=True)
-    found: dict[str, Findings] = {}
+    found: dict[str, ComparedTable] = {}
     for place, name in enumerate(linked.given):
         table, schema = linked.table(name), schemas[name]
         comparison = Comparison(
@@ -138,7 +75,7 @@ def compare_linked(
             panels = [_panel(table, own, each, drawn) for each in (rows, others)]
             errors = panel_errors(panels[0], panels[1], own, rng=drawn)
             whole = replace(whole, metrics=(*whole.metrics, *errors.figures), panel=errors)
-        found[name] = whole
+        found["" if linked.is_events else name] = ComparedTable(whole, schema)
     return Internal(found)
 
 
