@@ -9,7 +9,6 @@ from helpers.source_tree import PACKAGE, python_files
 from lapwing.on_demand import PATHS, Loaded, Shown, extra
 from lapwing.present.cards import DESCRIBED
 from lapwing.release.linked.release import LinkedRelease
-from lapwing.release.plans import LinkedPlan
 
 
 @pytest.mark.parametrize("name", PATHS)
@@ -32,7 +31,7 @@ def test_a_method_is_bound_and_a_function_is_not():
 
 
 def test_cards_of_notebooks_are_of_all_that_is_shown():
-    public = {lw.Release, lw.Schema, lw.Plan, lw.Synthesizer, LinkedRelease, LinkedPlan}
+    public = {lw.Release, lw.Schema, lw.Plan, lw.Synthesizer, LinkedRelease}
     cards = set(DESCRIBED)
 
     assert all(issubclass(kind, Shown) for kind in cards)

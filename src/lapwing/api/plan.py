@@ -13,7 +13,7 @@ from lapwing.model.certificate.certificate import CostLine
 from lapwing.model.certificate.cost_lines import Planned
 from lapwing.model.certificate.promise import fields_of_origin
 from lapwing.on_demand import extra
-from lapwing.release.plans import DeltaGain, LinkedPlan, Plan
+from lapwing.release.plans import DeltaGain, Plan
 from lapwing.release.runs.linked import read_linked_settings, refuse_settings_of_one, refuse_shares_of_one
 from lapwing.release.runs.plan.effort import Memory, check_fits, effort_of, max_rows_effects, read_memory, together
 from lapwing.release.runs.plan.planning import common_figure, expected_terms, planned
@@ -61,8 +61,8 @@ def plan(
     Returns
     -------
     Plan
-        The same one for the same settings: simulations have a fixed seed. Of linked tables and of events a
-        `LinkedPlan`, with a plan for each part.
+        The same one for the same settings: simulations have a fixed seed. Of linked tables and of events it has a plan
+        for each in ``parts``.
 
     Raises
     ------
@@ -88,7 +88,7 @@ def plan(
     checked, limit = Schema.load(schema), read_memory(memory)
     if checked.linked is not None:
         refuse_settings_of_one(neighbours=neighbours, prior=prior)
-        found: Any = _linked(checked.linked, expected_rows=expected_rows, shares=shares, **asked)
+        found = _linked(checked.linked, expected_rows=expected_rows, shares=shares, **asked)
     else:
         refuse_shares_of_one(shares)
         settings = read_settings(
@@ -97,7 +97,7 @@ def plan(
         found = _plan_of(settings, is_default=mechanism is None)
     if limit is not None:
         check_fits(found.effort.memory, limit, 0)
-    return cast("Plan", found)
+    return found
 
 
 def _plan_of(settings: Settings, *, is_default: bool, is_part: bool = False) -> Plan:
@@ -127,7 +127,7 @@ def _plan_of(settings: Settings, *, is_default: bool, is_part: bool = False) -> 
     )
 
 
-def _linked(linked: LinkedTables, *, mechanism: object, **asked: Any) -> LinkedPlan:  # noqa: ANN401
+def _linked(linked: LinkedTables, *, mechanism: object, **asked: Any) -> Plan:  # noqa: ANN401
     """Return the plan of linked tables; asked: as `read_linked_settings`."""
     settings = read_linked_settings(linked, mechanism=mechanism, transcript=None, **asked)
     lacking = [name for name, part in settings.parts.items() if part.expected_rows is None]
@@ -142,10 +142,10 @@ def _linked(linked: LinkedTables, *, mechanism: object, **asked: Any) -> LinkedP
     parts = {
         name: _plan_of(part, is_default=named.get(name) is None, is_part=True) for name, part in settings.parts.items()
     }
-    return LinkedPlan(
-        linked=settings.linked,
-        request=settings.request,
-        parts=parts,
+    return Plan.of_tables(
+        settings.linked,
+        settings.request,
+        parts,
         effort=together([part.effort for part in parts.values()]),
         notes=extra("policy").forbidden(spending_of(settings)),
     )

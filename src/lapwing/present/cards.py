@@ -17,7 +17,7 @@ from lapwing.present.plans import describe_plan
 from lapwing.present.releases import describe_release
 from lapwing.present.schemas import describe_schema
 from lapwing.release.linked.release import LinkedRelease
-from lapwing.release.plans import LinkedPlan, Plan
+from lapwing.release.plans import Plan
 from lapwing.release.release import Release
 from lapwing.schema.schemas import Schema
 
@@ -40,7 +40,7 @@ DESCRIBED: Final[dict[type, Callable[[Any], Document]]] = {
     AnonymousTable: describe_anonymous,
     **dict.fromkeys((Accuracy, CountAccuracy, TableAccuracy), describe_accuracy),
     Certificate: describe_certificate,
-    **dict.fromkeys((Plan, LinkedPlan), describe_plan),
+    Plan: describe_plan,
     **dict.fromkeys((Release, LinkedRelease), describe_release),
     Schema: describe_schema,
 }

@@ -17,8 +17,9 @@ from lapwing.present.document import Document, Fact, Facts, Part, Section, Table
 from lapwing.present.messages import labelled, say
 from lapwing.present.promises import origin_facts, protected_facts
 from lapwing.present.stated import clause, label_of
-from lapwing.release.plans import DeltaGain, LinkedPlan, Plan
+from lapwing.release.plans import DeltaGain, Plan
 from lapwing.release.runs.plan.effort import MACHINE, Effort, MaxRowsEffect, MemoryNeed
+from lapwing.schema.linked.database import LinkedTables
 from lapwing.schema.short import shortened
 
 _SHOWN: Final = 40
@@ -35,15 +36,18 @@ _LAST: Final = ("error", "more_errors", "gain", "effort", "memory")
 Block = tuple[Part, ...]
 
 
-def describe_plan(plan: Plan | LinkedPlan) -> Document:
+def describe_plan(plan: Plan) -> Document:
     """Return what a plan says."""
-    if isinstance(plan, LinkedPlan):
+    if plan.linked is not None:
         heading, *lines = plan.table()
         errors = ", ".join(f"{name} {error or say('plan.not_known')}" for name, *_, error in lines)
         table = Table("", heading, tuple(lines), numbers=(1, 3, 5))
         return Document(
-            (Fact("headline", "", say("plan.errors", errors=errors)), *_with_warnings(_linked_facts(plan))),
-            "LinkedPlan",
+            (
+                Fact("headline", "", say("plan.errors", errors=errors)),
+                *_with_warnings(_linked_facts(plan, plan.linked)),
+            ),
+            "Plan",
             short=("headline", "warning", "cost", "protected", "effort"),
             sections=(
                 Section("parts", "", (table,)),
@@ -77,11 +81,11 @@ def _with_warnings(facts: Iterable[Fact]) -> tuple[Fact, ...]:
     return (*found, *(Fact("warning", "", fact.text) for fact in found if fact.key in _TO_BE_SEEN))
 
 
-def plan_text(plan: Plan | LinkedPlan) -> str:
+def plan_text(plan: Plan) -> str:
     """Return a plan as plain text: of linked tables the whole first, then part by part."""
-    if isinstance(plan, Plan):
+    if plan.linked is None:
         return f"{_text(_blocks(plan))}\n"
-    found, (heading, *lines) = Document(tuple(_linked_facts(plan))), plan.table()
+    found, (heading, *lines) = Document(tuple(_linked_facts(plan, plan.linked))), plan.table()
     facts = Facts(found.all("cost", "protected", "published", "note"))
     whole = _text([(facts,), (Table("", heading, tuple(lines)),), (Facts(found.all("effort")),)])
     parts = (f"\n\n\n{name}:\n\n{_text(_blocks(part, _OF_UNITS))}" for name, part in plan.parts.items())
@@ -129,13 +133,13 @@ def _facts(plan: Plan) -> Iterator[Fact]:
     yield _memory(plan.effort.memory)
 
 
-def _linked_facts(plan: LinkedPlan) -> Iterator[Fact]:
+def _linked_facts(plan: Plan, linked: LinkedTables) -> Iterator[Fact]:
     """Yield what a plan of linked tables says of them all."""
     yield Fact("cost", say("label.cost"), say("plan.linked_cost", asked=plan.asked))
-    yield Fact("protected", say("label.protected"), plan.linked.protected)
-    yield from (Fact("published", "", sentence(said.text)) for said in published(plan.linked))
+    yield Fact("protected", say("label.protected"), linked.protected)
+    yield from (Fact("published", "", sentence(said.text)) for said in published(linked))
     yield from (Fact("note", "", f"{upper_first(note.text)}.") for note in plan.notes)
-    yield _effort(plan.effort, sum(part.expected_rows for part in plan.parts.values()))
+    yield _effort(plan.effort, plan.expected_rows)
 
 
 def changed_settings(mechanism: str, settings: Mapping[str, object]) -> str:

@@ -7,10 +7,10 @@ from lapwing.model.certificate.verdict import Verdict
 from lapwing.present.certificates import certificate_text, verdict_text
 from lapwing.present.plans import plan_text
 from lapwing.present.stated import filled, stated
-from lapwing.release.plans import LinkedPlan, Plan
+from lapwing.release.plans import Plan
 
 
-def text(found: Certificate | Plan | LinkedPlan | Notice | Statement | Verdict) -> str:
+def text(found: Certificate | Plan | Notice | Statement | Verdict) -> str:
     """Return a certificate or a plan as lines of text, a warning or a statement as a sentence."""
     if isinstance(found, Verdict):
         return verdict_text(found)
@@ -19,4 +19,4 @@ def text(found: Certificate | Plan | LinkedPlan | Notice | Statement | Verdict) 
     if isinstance(found, Notice):
         said = filled(f"notice.{found.code}", found.fields)
         return f"{found.table}: {said}" if found.table else said
-    return plan_text(found) if isinstance(found, Plan | LinkedPlan) else certificate_text(found)
+    return plan_text(found) if isinstance(found, Plan) else certificate_text(found)

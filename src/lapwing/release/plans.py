@@ -1,9 +1,9 @@
-"""Plans: what a release would cost, and how exact it would be; of one table, and of linked ones."""
+"""Plans: what a release would cost, and how exact it would be; of one table or of several."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Self
 
 from lapwing.kernel.budget.budget import Budget, BudgetRequest
 from lapwing.kernel.codec import PLAIN
@@ -37,6 +37,9 @@ class DeltaGain:
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Plan(Shown):
     """Say what a release would do; a function of the schema and public settings alone.
+
+    That of several tables, and of events, has the plan of each in ``parts``, of its part of the budget; what it says of
+    them all is what these say, one after the other, and the effort that of the whole.
 
     Parameters
     ----------
@@ -72,6 +75,10 @@ class Plan(Shown):
         Fields whose domain was taken from the data by the owner's decision, or learned with budget.
     notes : tuple of Notice
         What else the mechanism says of it, and which rules of a policy forbid it.
+    linked : LinkedTables or None
+        Of several tables: these.
+    several : mapping of str to Plan, or None
+        Of several tables: the plan of each, by name. Made by `of_tables`.
     """
 
     mechanism: str
@@ -91,9 +98,55 @@ class Plan(Shown):
     assumed_fields: tuple[str, ...]
     dp_fields: tuple[str, ...]
     notes: tuple[Notice, ...] = ()
+    linked: LinkedTables | None = None
+    several: Mapping[str, "Plan"] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "settings", Frozen(self.settings))
+
+    @classmethod
+    def of_tables(
+        cls,
+        linked: LinkedTables,
+        request: BudgetRequest,
+        parts: Mapping[str, Self],
+        *,
+        effort: Effort,
+        notes: tuple[Notice, ...],
+    ) -> Self:
+        """Return the plan of several tables; effort: of the whole; notes: which rules of a policy forbid it."""
+        every = parts.values()
+        widest = max(every, key=lambda part: part.max_rows)
+
+        def listed(name: str) -> tuple[Any, ...]:
+            return tuple(each for part in every for each in getattr(part, name))
+
+        return cls(
+            mechanism=" and ".join(dict.fromkeys(part.mechanism for part in every)),
+            settings={name: part.settings for name, part in parts.items()},
+            reason=" ".join(dict.fromkeys(part.reason for part in every)),
+            request=request,
+            lines=listed("lines"),
+            relation=widest.relation,
+            privacy_unit=widest.privacy_unit,
+            max_rows=widest.max_rows,
+            has_public_rows=False,
+            expected_rows=sum(part.expected_rows for part in every),
+            accuracy=listed("accuracy"),
+            effort=effort,
+            delta_gain=None,
+            max_rows_effects=(),
+            assumed_fields=tuple(dict.fromkeys(listed("assumed_fields"))),
+            dp_fields=tuple(dict.fromkeys(listed("dp_fields"))),
+            notes=notes,
+            linked=linked,
+            several=parts,
+        )
+
+    @property
+    def parts(self) -> Mapping[str, "Plan"]:
+        """The plan of each table by name; of one table this one, without a name."""
+        return {"": self} if self.several is None else self.several
 
     @property
     def total(self) -> Budget:
@@ -105,13 +158,39 @@ class Plan(Shown):
         """What was asked for, in short."""
         return asked_text(self.total, self.request.epsilon, self.request.delta)
 
+    @property
+    def shares(self) -> dict[str, Fraction]:
+        """Each table's part of the budget; they sum to 1."""
+        return {name: part.total.amount / self.total.amount for name, part in self.parts.items()}
+
     def __repr__(self) -> str:
+        if self.several is not None:
+            return f"Plan({self.asked}; {'; '.join(f'{name}: {part!r}' for name, part in self.several.items())})"
         error = f"expected error {self.accuracy[0].figure} at {self.expected_rows} rows"
         return f"Plan({self.mechanism}, {self.asked}, {counted_lines(self.lines)}, {error})"
 
     def text(self) -> str:
-        """Return the plan as plain text, a screen long."""
+        """Return the plan as plain text: of several tables the whole first, then part by part."""
         return str(self._told("text"))
+
+    def table(self) -> list[tuple[str, ...]]:
+        """Return one line for each part, the heading first."""
+        heading = ("table", "share", "cost", "expected rows", "answers", "expected error")
+        shares = self.shares
+        return [
+            heading,
+            *(
+                (
+                    name,
+                    f"{float(shares[name]):.1%}",
+                    part.asked,
+                    f"{part.expected_rows}",
+                    counted_lines(part.lines),
+                    part.accuracy[0].figure,
+                )
+                for name, part in self.parts.items()
+            ),
+        ]
 
     def plot(self) -> Any:  # noqa: ANN401 - of altair
         """Draw where the budget would go, and the noise on the counts of each kind of table.
@@ -131,7 +210,7 @@ class Plan(Shown):
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as plain JSON values, always in the same order."""
         gain = self.delta_gain
-        return {
+        found = {
             "mechanism": self.mechanism,
             "settings": dict(self.settings),
             "reason": self.reason,
@@ -154,81 +233,14 @@ class Plan(Shown):
             },
             "costs": [CERTIFICATES.write(line) for line in self.lines],
         }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class LinkedPlan(Shown):
-    """Say what a release of linked tables, or of events, would do; a function of the schema and public settings alone.
-
-    Parameters
-    ----------
-    linked : LinkedTables
-        The tables.
-    request : BudgetRequest
-        What was asked for, for all parts together.
-    parts : mapping of str to Plan
-        By table, of its part of the budget.
-    effort : Effort
-        Estimated time and memory of the whole.
-    notes : tuple of Notice
-        Which rules of a policy forbid it.
-    """
-
-    linked: LinkedTables
-    request: BudgetRequest
-    parts: Mapping[str, Plan]
-    effort: Effort
-    notes: tuple[Notice, ...] = ()
-
-    @property
-    def asked(self) -> str:
-        """What was asked for, in short."""
-        return asked_text(self.request.budget, self.request.epsilon, self.request.delta)
-
-    @property
-    def shares(self) -> dict[str, Fraction]:
-        """Each table's part of the budget; they sum to 1."""
-        return {name: part.total.amount / self.request.budget.amount for name, part in self.parts.items()}
-
-    def __repr__(self) -> str:
-        parts = (f"{name}: {part!r}" for name, part in self.parts.items())
-        return f"LinkedPlan({self.asked}; {'; '.join(parts)})"
-
-    def text(self) -> str:
-        """Return the plan as plain text: the whole first, then part by part."""
-        return str(self._told("text"))
-
-    def table(self) -> list[tuple[str, ...]]:
-        """Return one line for each part, the heading first."""
-        heading = ("table", "share", "cost", "expected rows", "answers", "expected error")
-        shares = self.shares
-        return [
-            heading,
-            *(
-                (
-                    name,
-                    f"{float(shares[name]):.1%}",
-                    asked_text(part.total, part.request.epsilon, part.request.delta),
-                    f"{part.expected_rows}",
-                    counted_lines(part.lines),
-                    part.accuracy[0].figure,
-                )
-                for name, part in self.parts.items()
-            ),
-        ]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the plan as plain JSON values, always in the same order."""
+        if self.linked is None or self.several is None:
+            return found
         return {
-            "total": budget_to_dict(self.request.budget),
-            "requested": CERTIFICATES.write(Requested.of(self.request)),
+            **{
+                key: found[key] for key in ("total", "requested", "relation", "privacy_unit", "expected_rows", "effort")
+            },
             "protected": self.linked.protected,
             "published": [each.to_dict() for each in published(self.linked)],
             "shares": {name: rational_text(share) for name, share in self.shares.items()},
-            "effort": {
-                "seconds": self.effort.seconds,
-                "memory_bytes": self.effort.memory_bytes,
-                "machine": MACHINE,
-            },
-            "parts": {name: part.to_dict() for name, part in self.parts.items()},
+            "parts": {name: part.to_dict() for name, part in self.several.items()},
         }
