@@ -39,6 +39,7 @@ PATHS: Final = {
     "page": "lapwing.extras.evaluate.report.page",
     "plots": "lapwing.extras.evaluate.report.plots",
     "policy": "lapwing.extras.office.policy",
+    "protected rows": "lapwing.present.promises:protected_rows",
     "protected": "lapwing.present.certificates:protected_text",
     "report": "lapwing.extras.evaluate.released.report",
     "report command": "lapwing.extras.evaluate.commands.report:report",

@@ -63,7 +63,7 @@ def compared_page():
     tables = [
         {each.name: (each.domain.size * rng.random(400) ** 2).astype(np.int64) for each in schema.columns} for _ in "12"
     ]
-    figures = (compared(0.1, 0.05, 0.3, errors=(0.01, 0.01, 0.01)), compared(0.2, 0.05, 0.3, key="other"))
+    figures = (compared(0.1, 0.05, 0.3, errors=(0.01, 0.01, 0.01)), compared(0.2, 0.05, 0.3, key="kernel_density"))
     sections = compared_sections(findings(schema, *tables, metrics=figures), schema)
     return Page(title="Synthetic beside real rows", sections=sections)
 

@@ -24,9 +24,9 @@ def schema_of(*fields):
     return Schema.from_dict({"fields": list(fields)})
 
 
-def compared(synthetic, bootstrap, independent, *, errors=(0.0, 0.0, 0.0), best=0.0, key="figure", title="a figure"):
+def compared(synthetic, bootstrap, independent, *, errors=(0.0, 0.0, 0.0), best=0.0, key="mmd"):
     """Return one metric with its values and standard errors."""
-    metric = Metric(key=key, title=title, unit="share", meaning="What it means.", best=best, reference="a book")
+    metric = Metric(key, best)
     names = ("synthetic", "bootstrap", "independent")
     values = {
         name: Estimate(value=value, standard_error=error)

@@ -321,13 +321,13 @@ def _takes_apart(node: ast.AST) -> bool:
     return is_told or is_error or any(isinstance(word, str) and _PHRASE.search(word) is not None for word in words)
 
 
-_WORDLESS = ("extras/evaluate/report", "extras/evaluate/released")
-"""Folders whose words stand in a file of words."""
-_SENTENCE = re.compile(r"(?<![^\s(\"'])(?:[A-Za-z][a-zA-Z'-]*[,;:.?!)]*\s+){3}[A-Za-z][a-zA-Z'-]*(?![\w.=(])")
+_WORDLESS = "extras/evaluate/"
+"""The folder whose words stand in a file of words."""
+_SENTENCE = re.compile(r"(?<![^\s(\"'])(?:[A-Za-z][a-zA-Z'-]*[,;:.?!)]*\s+){3}[A-Za-z][a-zA-Z'-]*(?![\w=(]|\.\w)")
 
 
 def sentences_held(package: Path) -> list[str]:
-    """Return where code of these folders holds four words in a row, but in docstrings, errors, marks and ``--help``."""
+    """Return where code of this folder holds four words in a row, but in docstrings, errors, marks and ``--help``."""
     return [
         f"{name}:{node.lineno}"
         for path in python_files(package)
@@ -340,11 +340,13 @@ def sentences_held(package: Path) -> list[str]:
 def _told(node: ast.AST) -> Iterator[ast.AST]:
     """Yield the parts of code that may be shown to somebody."""
     match node:
-        case ast.Raise() | ast.Expr(value=ast.Constant()) | ast.keyword(arg="help"):
+        case ast.Raise() | ast.Expr(value=ast.Constant()):
             return
         case ast.AnnAssign(target=ast.Name(id="NOTICE")):  # what programs know an internal file by
             return
-        case ast.Call(func=called) if (_last_name(called) or "").endswith(("Error", "refused")):
+        case ast.Call(func=called) if (_last_name(called) or "").endswith(
+            ("Error", "refused", "guarded", "option", "argument")
+        ):
             return
     yield node
     for child in ast.iter_child_nodes(node):

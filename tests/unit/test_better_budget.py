@@ -55,7 +55,7 @@ def held(table, epsilon, delta, mechanism):
     first = verdict_at(table, epsilon, delta, mechanism)
     better = first.better
     at = better.fields.get("cost", "").removeprefix("epsilon ")
-    ways = next((ways for ways, what in WAYS.items() if what == better.fields.get("what")), 2)
+    ways = next((ways for ways, what in WAYS.items() if what == better.fields.get("tables")), 2)
     if better.code == "better_at":
         assert place(verdict_at(table, at, delta, mechanism), ways) <= WORDS.index(better.fields["word"]), better
     elif better.code == "counted_at":

@@ -9,8 +9,9 @@ from scipy.stats import binomtest
 
 from lapwing.errors import LapwingError, ParameterError
 from lapwing.extras.evaluate.metrics.disclosure import disclosure
-from lapwing.extras.evaluate.metrics.disclosure.disclosure import NO_HOLDOUT, NO_PROOF, compare_disclosure
+from lapwing.extras.evaluate.metrics.disclosure.disclosure import compare_disclosure
 from lapwing.extras.evaluate.metrics.metric import excess, wilson
+from lapwing.extras.evaluate.words import say
 from lapwing.schema.schemas import Schema
 
 FIELDS = [
@@ -134,7 +135,7 @@ def test_without_holdout_what_needs_one_is_left_out_and_the_notes_say_so():
     assert not found.has_holdout
     assert found.distances.holdout is None
     assert all(each.control is each.excess is None for each in found.risks)
-    assert {NO_HOLDOUT, NO_PROOF} <= set(found.notes)
+    assert {say("attack_note.no_holdout"), say("attack_note.no_proof")} <= set(found.notes)
 
 
 @pytest.mark.parametrize("rows", [1, 2])

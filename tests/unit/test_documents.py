@@ -8,10 +8,13 @@ from pathlib import Path
 import pytest
 
 import lapwing
+from helpers.linked_homes import SCHEMA as HOMES
 from helpers.saved import small_saved
 from lapwing.present.certificates import WHOLE, certificate_text, describe_certificate, protected_text
 from lapwing.present.document import Document, Fact
 from lapwing.present.messages import LANGUAGE, say
+from lapwing.present.promises import protected_rows
+from lapwing.schema.schemas import Schema
 
 PACKAGE = Path(lapwing.__file__).parent
 CALLED = re.compile(r"""\b(say|say\.listed|filled|table|section)\(\s*f?["']([\w.{}\-]+)["']""")
@@ -64,6 +67,13 @@ def test_a_certificate_is_told_by_its_facts():
     assert str(paid) == paid.text() == certificate_text(paid) == "\n".join(found.lines(*WHOLE)) + "\n"
     assert paid.to_dict()["protected"] == paid.protected == protected_text(paid)
     assert found.text("cost") in paid.text()
+
+
+def test_linked_tables_say_what_is_protected_with_the_rows_of_each():
+    linked = Schema.from_dict(HOMES).linked
+
+    assert linked.protected == protected_rows(linked)
+    assert all(name in linked.protected for name in (linked.key, *linked.names))
 
 
 def test_a_sentence_that_lacks_a_field_is_an_error():

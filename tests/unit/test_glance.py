@@ -11,8 +11,9 @@ from lapwing.extras.evaluate.metrics.findings import PREDICTION
 from lapwing.extras.evaluate.metrics.glance import glance, graded
 from lapwing.extras.evaluate.metrics.metric import bootstrap_rows, independent_columns
 from lapwing.extras.evaluate.metrics.prediction.downstream import Downstream
-from lapwing.extras.evaluate.metrics.standing import WORDS, standing
+from lapwing.extras.evaluate.metrics.standing import standing
 from lapwing.extras.evaluate.metrics.tables.variation import Variation
+from lapwing.extras.evaluate.words import say
 
 NAMES, KEY = ("synthetic", "bootstrap", "independent"), "total_variation_2"
 FLAGS = schema_of(*({"name": name, "type": "boolean"} for name in "abc"))
@@ -58,7 +59,7 @@ def test_the_verdict_follows_the_place_by_the_stated_thresholds(figures, setting
     found = standing(compared(*figures, **settings))
 
     assert found.place == pytest.approx(place, abs=0.011)
-    assert (found.verdict, found.words) == (verdict, WORDS[verdict])
+    assert (found.verdict, found.words) == (verdict, say(f"standing.{verdict}"))
 
 
 @pytest.mark.parametrize(

@@ -9,13 +9,20 @@ import pytest
 
 import lapwing
 from lapwing.errors import ParameterError
-from lapwing.model.certificate.notices import CODES, Notice
+from lapwing.model.certificate.notices import CODES, Notice, Tables, Word
 from lapwing.model.certificate.statements import FORMS, UNITS, Statement
 from lapwing.present.messages import say
 from lapwing.present.stated import label_of
 
 SOURCE = Path(lapwing.__file__).parent
-EXAMPLES: Mapping[Any, Any] = {str: "age", int: 3, float: 0.25, tuple[str, ...]: ("age", "sex")}
+EXAMPLES: Mapping[Any, Any] = {
+    str: "age",
+    int: 3,
+    float: 0.25,
+    tuple[str, ...]: ("age", "sex"),
+    Tables: "pairs",
+    Word: "fair",
+}
 WHOLE = [
     Notice(code, {name: EXAMPLES.get(kind, {"age": 4}) for name, kind in own.items()}) for code, own in CODES.items()
 ]
@@ -66,6 +73,7 @@ def test_a_notice_is_read_back(notice):
         ({"code": "rows_invalid", "share": float("nan")}, "must be finite"),
         ({"code": "rows_invalid", "share": 10**400}, "must be finite"),
         ({"code": "uncovered", "fields": {"age": 1.5}}, "'fields.age' must be of type int"),
+        ({"code": "better_unknown", "tables": "all of them"}, "'tables' must be"),
     ],
 )
 def test_a_strange_notice_is_refused(values, why):

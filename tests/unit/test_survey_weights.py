@@ -268,4 +268,4 @@ def test_records_figures_and_section_hold_every_column_but_the_weight() -> None:
     ]
     assert {line[0] for line in section.parts[1].lines} == {"sex", "age"}
     assert section.folded[0].lines
-    assert [line[0] for line in weighted_lines(found, 1)] == ["weighted by w", "total weight", "age"]
+    assert [line[0] for line in weighted_lines(found, 1)] == ["total weight", "age"]

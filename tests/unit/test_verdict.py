@@ -97,7 +97,7 @@ def test_columns_alone_never_give_pairs_and_no_budget_would():
     assert words(release) == {1: "good", 2: "none", 3: "none"}
     assert (verdict.learnt, verdict.pairs) == (0, 10)
     assert "pairs not usable (none was counted), triples not usable (none was counted); 0 of 10" in verdict.text
-    assert (verdict.better.code, verdict.better.fields["what"]) == ("better_never", "pairs")
+    assert (verdict.better.code, verdict.better.fields["tables"]) == ("better_never", "pairs")
 
 
 def test_the_next_grade_comes_with_the_budget_that_is_named():
@@ -105,7 +105,7 @@ def test_the_next_grade_comes_with_the_budget_that_is_named():
     release = lw.synthesize(frame, SCHEMA, epsilon="0.2", delta="1e-9", mechanism="Adaptive", seed=3)
     first = release.certificate.verdict
     assert first.better.code == "better_at"
-    ways = next(ways for ways, what in WAYS.items() if what == first.better.fields["what"])
+    ways = next(ways for ways, what in WAYS.items() if what == first.better.fields["tables"])
     epsilon = first.better.fields["cost"].rsplit(" ", 1)[1]
 
     more = lw.synthesize(frame, SCHEMA, epsilon=epsilon, delta="1e-9", mechanism="Adaptive", seed=3)
@@ -327,7 +327,7 @@ def test_an_error_is_a_share():
 
 
 def test_what_is_written_is_read_back_and_nonsense_is_refused():
-    better = {"what": "pairs", "word": "good", "cost": "epsilon 3"}
+    better = {"tables": "pairs", "word": "good", "cost": "epsilon 3"}
     grade = Grade(ways=2, word="fair", error=0.031, fresh=0.01, independent=0.2)
     verdict = Verdict(grades=(grade,), learnt=3, pairs=10, better=Notice("better_at", better))
 

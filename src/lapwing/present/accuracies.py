@@ -5,7 +5,8 @@ from typing import Final
 
 from lapwing.model.accuracy import Accuracy, CountAccuracy, TableAccuracy
 from lapwing.present.document import Document, Fact, Section, Table, Text, counted, crossed
-from lapwing.present.messages import labelled, say
+from lapwing.present.messages import say
+from lapwing.present.stated import labelled
 
 # -- What is known of the accuracy of a whole release, of one table, and of one count.
 

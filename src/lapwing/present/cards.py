@@ -12,10 +12,11 @@ from lapwing.present.accuracies import describe_accuracy
 from lapwing.present.certificates import describe_certificate
 from lapwing.present.document import Document, Fact, counted
 from lapwing.present.html import card_html
-from lapwing.present.messages import labelled, say
+from lapwing.present.messages import say
 from lapwing.present.plans import describe_plan
 from lapwing.present.releases import describe_release
 from lapwing.present.schemas import describe_schema
+from lapwing.present.stated import labelled
 from lapwing.release.linked.release import LinkedRelease
 from lapwing.release.plans import Plan
 from lapwing.release.release import Release

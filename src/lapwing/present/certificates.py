@@ -12,13 +12,13 @@ from lapwing.model.certificate.cost_lines import asked_text, counted_lines
 from lapwing.model.certificate.declared import KeptRule, KeptTable
 from lapwing.model.certificate.issued import SHOWN, Beside, Issued
 from lapwing.model.certificate.linked import ONE_OF_SEVERAL
-from lapwing.model.certificate.notices import Notice
+from lapwing.model.certificate.notices import Notice, Word
 from lapwing.model.certificate.promise import Pairs, pairs_apart, unit_field
-from lapwing.model.certificate.verdict import WAYS, WORDS, Grade, Verdict, Word
+from lapwing.model.certificate.verdict import WAYS, WORDS, Grade, Verdict
 from lapwing.present.attacks import attack_fact, detail_facts
 from lapwing.present.costs import amount_of, cost_summary
 from lapwing.present.document import Document, Fact, Facts, Section, Text, counted, sentence, upper_first
-from lapwing.present.messages import labelled, say
+from lapwing.present.messages import say
 from lapwing.present.promises import (
     amount_text,
     origin_facts,
@@ -26,7 +26,7 @@ from lapwing.present.promises import (
     protected_facts,
     purchase_facts,
 )
-from lapwing.present.stated import clause
+from lapwing.present.stated import clause, labelled
 from lapwing.schema.schemas import Schema
 
 _LISTED: Final = 8
@@ -237,13 +237,7 @@ def _requested_first(whole: Certificate) -> Pairs:
 def verdict_text(verdict: Verdict) -> str:
     """Return the verdict as one line."""
     grades = ", ".join(
-        say(
-            "verdict.grade",
-            what=WAYS[each.ways],
-            word=say(f"verdict.word.{each.word}"),
-            figures=figures_of(verdict, each),
-        )
-        for each in verdict.grades
+        say("verdict.grade", **_graded(each), figures=figures_of(verdict, each)) for each in verdict.grades
     )
     learnt = say("verdict.learnt", learnt=verdict.learnt, pairs=verdict.pairs) if verdict.pairs else ""
     better = "" if verdict.better is None else f" {upper_first(verdict.better.text)}."
@@ -252,7 +246,13 @@ def verdict_text(verdict: Verdict) -> str:
 
 def grades_text(verdict: Verdict) -> str:
     """Return the grades alone."""
-    return ", ".join(f"{WAYS[each.ways]} {say(f'verdict.word.{each.word}')}" for each in verdict.grades)
+    return ", ".join(say("verdict.short", **_graded(each)) for each in verdict.grades)
+
+
+def _graded(grade: Grade) -> dict[str, str]:
+    """Return what was graded, and the grade."""
+    tables = WAYS[grade.ways]
+    return {"what": say(f"verdict.tables.{tables}"), "word": say(f"verdict.word.{grade.word}")}
 
 
 def figures_of(verdict: Verdict, grade: Grade) -> str:

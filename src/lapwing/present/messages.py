@@ -6,8 +6,6 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, Final
 
-from lapwing.present.document import Fact
-
 LANGUAGE: Final = "en"
 _HERE: Final = Path(__file__).resolve().parent
 
@@ -48,12 +46,3 @@ class Words:
 
 
 say: Final = Words(_HERE)
-
-
-def labelled(**said: str) -> Iterator[Fact]:
-    """Yield facts by their keys, each under its label, those of which there is something to say.
-
-    >>> [fact.line for fact in labelled(cost="epsilon 1.", weight="")]
-    ['Cost: epsilon 1.']
-    """
-    return (Fact(key, say(f"label.{key}"), text) for key, text in said.items() if text)

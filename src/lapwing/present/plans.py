@@ -14,9 +14,9 @@ from lapwing.model.certificate.promise import ROW
 from lapwing.model.certificate.statements import Statement
 from lapwing.present.costs import cost_summary
 from lapwing.present.document import Document, Fact, Facts, Part, Section, Table, Text, lines_of, sentence, upper_first
-from lapwing.present.messages import labelled, say
+from lapwing.present.messages import say
 from lapwing.present.promises import origin_facts, protected_facts
-from lapwing.present.stated import clause, label_of
+from lapwing.present.stated import clause, label_of, labelled
 from lapwing.release.plans import DeltaGain, Plan
 from lapwing.release.runs.plan.effort import MACHINE, Effort, MaxRowsEffect, MemoryNeed
 from lapwing.schema.linked.database import LinkedTables

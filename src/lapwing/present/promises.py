@@ -10,6 +10,7 @@ from lapwing.kernel.terms import Relation
 from lapwing.model.certificate.promise import Together, are_alike, pairs_apart, rounded_up, some_of, unit_field
 from lapwing.present.document import Fact
 from lapwing.present.messages import say
+from lapwing.schema.linked.database import LinkedTables
 from lapwing.schema.purchases import Purchase
 
 _LISTED: Final = 8
@@ -33,6 +34,14 @@ def protected_facts(relation: Relation, privacy_unit: str) -> Iterator[Fact]:
     yield Fact("protected", label, say(f"protected.unit.{relation}", field=field, used=used))
     yield Fact("missing", "", say("protected.unit.missing", field=field))
     yield Fact("drawn", "", say("protected.unit.drawn", field=field))
+
+
+def protected_rows(linked: LinkedTables) -> str:
+    """Return what is protected of linked tables, in a few sentences."""
+    most = [say("protected.linked.most", rows=linked.max_rows(name), table=name) for name in linked.names[1:]]
+    key = "protected.linked.events" if linked.is_events else "protected.linked.tables"
+    said = say(key, key=linked.key, first=linked.names[0], most=say("protected.linked.and").join(most))
+    return f"{said} {say('protected.unit.missing', field=linked.key)}"
 
 
 def protected(relation: Relation, privacy_unit: str) -> str:

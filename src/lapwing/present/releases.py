@@ -4,9 +4,10 @@ from dataclasses import replace
 
 from lapwing.present.certificates import assumed_points, cost_section, describe_certificate, not_for_section
 from lapwing.present.document import Document, Section, Text
-from lapwing.present.messages import labelled, say
+from lapwing.present.messages import say
 from lapwing.present.plans import changed_settings
 from lapwing.present.schemas import fields_sections, fields_table
+from lapwing.present.stated import labelled
 from lapwing.release.linked.release import LinkedRelease
 from lapwing.release.release import Release
 

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from lapwing.present.document import Document, Fact, Section, Table, counted, crossed
-from lapwing.present.messages import labelled, say
+from lapwing.present.messages import say
+from lapwing.present.stated import labelled
 from lapwing.schema.fields import Field
 from lapwing.schema.linked.database import LinkedTables
 from lapwing.schema.schemas import Schema

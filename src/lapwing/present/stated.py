@@ -1,11 +1,11 @@
 """Codes and their fields as sentences."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from lapwing.model.certificate.promise import some_of
 from lapwing.model.certificate.statements import Statement
-from lapwing.present.document import counted, percent, upper_first
+from lapwing.present.document import Fact, counted, percent, upper_first
 from lapwing.present.messages import say
 
 _SMALL: Final = 1e-6
@@ -17,6 +17,15 @@ class _Count(int):
 
     def __format__(self, what: str) -> str:
         return counted(self, what) if what[:1].isalpha() else super().__format__(what)
+
+
+class _Code(str):
+    """A text, whose format may be the messages that have words for it: ``{word:verdict.word}``."""
+
+    __slots__ = ()
+
+    def __format__(self, what: str) -> str:
+        return say(f"{what}.{self}") if what else str(self)
 
 
 class _Share(float):
@@ -55,6 +64,15 @@ def label_of(found: Statement) -> str:
     return filled(f"stated.{found.code}.label", found.fields)
 
 
+def labelled(**said: str) -> Iterator[Fact]:
+    """Yield facts by their keys, each under its label, those of which there is something to say.
+
+    >>> [fact.line for fact in labelled(cost="epsilon 1.", weight="")]
+    ['Cost: epsilon 1.']
+    """
+    return (Fact(key, say(f"label.{key}"), text) for key, text in said.items() if text)
+
+
 def filled(key: str, fields: Mapping[str, object], **more: object) -> str:
     """Return a sentence with its fields: of names the first ones, of lists how many values they have."""
     return say(key, **{name: _told(each) for name, each in fields.items()}, **more)
@@ -68,7 +86,10 @@ def _told(value: object) -> object:
         )
     if isinstance(value, tuple):
         return some_of(value)
-    return _Count(value) if isinstance(value, int) else _Share(value) if isinstance(value, float) else value
+    for kind, form in ((int, _Count), (float, _Share), (str, _Code)):
+        if isinstance(value, kind):
+            return form(value)
+    return value
 
 
 def _figure(value: float) -> str:

@@ -11,6 +11,7 @@ from lapwing.extras.evaluate.described import describe_evaluation
 from lapwing.extras.evaluate.internal.evaluation import ComparedTable, Evaluation, compare_with_real
 from lapwing.extras.evaluate.internal.linked import compare_linked
 from lapwing.extras.evaluate.released.report import release_sections
+from lapwing.extras.evaluate.words import say
 from lapwing.kernel.budget.budget import Number, read_request
 from lapwing.kernel.room.begun import repeated
 from lapwing.present.cards import DESCRIBED
@@ -232,7 +233,7 @@ def evaluate(
     checked, chosen = usable_schema(checked), chosen_seed(seed)
     names = _names(by)
     released = _released(model, checked)
-    with following(progress, first="reading", of="of the steps done"):
+    with following(progress, first="reading", of=say("step.of")):
         findings = compare_with_real(
             real,
             synthetic,
@@ -269,7 +270,7 @@ def _linked(
     """Compare linked tables, or events; asked: the target, and the columns that make groups."""
     chosen = chosen_seed(seed)
     tables, made = (tables_by_name(each, linked.given) for each in (real, synthetic))
-    with following(progress, first="reading", of="of the steps done"):
+    with following(progress, first="reading", of=say("step.of")):
         found = compare_linked(
             tables,
             made,

@@ -1,28 +1,8 @@
-"""What evaluations and reports say: sentences by key, from the file beside this one, and parts of documents of them."""
+"""What evaluations and reports say: sentences by key, from the file beside this one."""
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from lapwing.present.document import Part, Section, Table
 from lapwing.present.messages import Words
 
 say: Final = Words(Path(__file__).resolve().parent)
-
-
-def section(key: str, parts: Iterable[Part], folded: Iterable[Part] = ()) -> Section:
-    """Return a section under its title."""
-    return Section(key, say(f"section.{key}"), tuple(parts), tuple(folded))
-
-
-def table(
-    key: str,
-    lines: Iterable[tuple[str, ...]],
-    *,
-    numbers: Iterable[int] = (),
-    marked: Iterable[int] = (),
-    **fields: object,
-) -> Table:
-    """Return a table under its caption and its heading."""
-    heading = say.listed(f"{key}.heading", **fields)
-    return Table(say(f"{key}.caption", **fields), heading, tuple(lines), tuple(numbers), tuple(marked))

@@ -10,6 +10,7 @@ probability g and false alarms are two coins, which are no further apart than th
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from functools import lru_cache
 from statistics import NormalDist
 
 import numpy as np
@@ -26,6 +27,7 @@ RARE = 1e-6
 
 _ORDERS = 1 + np.geomspace(1e-2, 1e5, 120)
 _LARGE = 600.0
+_REMEMBERED = 1024  # bounds that the pages of one release ask for again and again
 _HALVINGS = 40
 _STEPS = (0.01, 0.05)  # of the list of false alarms, in deviations
 
@@ -85,10 +87,17 @@ def most_right(total: Budget, delta: Fraction = Fraction(0)) -> float:
     if total.notion == "pure":
         right = 1 / (1 + math.exp(-min(float(total.amount), 700.0)))
     else:
-        right = _largest(float(total.rho), 0.5, lambda found: 1 - found)
+        right = _with_equal_errors(float(total.rho))
     return right + min(1.0, float(delta)) * (1 - right)
 
 
+@lru_cache(_REMEMBERED)
+def _with_equal_errors(rho: float) -> float:
+    """Return the largest probability of being right about two tables that all orders allow."""
+    return _largest(rho, 0.5, lambda found: 1 - found)
+
+
+@lru_cache(_REMEMBERED)
 def _under_rho(rho: float, alarms: float) -> float:
     """Return the largest probability that all orders allow: none of them is needed, so that a list of them will do."""
     return alarms if alarms in (0.0, 1.0) else _largest(rho, alarms, lambda found: np.full(found.shape, alarms))

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, make_dataclass
 from functools import cache, partial
-from typing import Any, Final, Self
+from typing import Any, Final, Literal, Self
 
 from lapwing.errors import ParameterError
 from lapwing.kernel.codec import SELDOM, Codec
@@ -11,6 +11,8 @@ from lapwing.kernel.plain import read_key
 from lapwing.maths.arrays import Frozen
 from lapwing.on_demand import Told
 
+Tables = Literal["singles", "pairs", "triples"]
+Word = Literal["good", "fair", "weak", "none"]
 _Names = tuple[str, ...]
 _OF_FIELD: Final = {"field": str}
 _OF_RULE: Final = {"rule": str, "share": float}
@@ -114,9 +116,9 @@ CODES: Final[Mapping[str, Mapping[str, Any]]] = {
     "ends_unseen": {"fields": _Names, "rows": int},
     "ends_cut_off": {"fields": _Names, "rows": int, "share": float},
     # of verdicts: what another budget would make of it, and what the rows are not for
-    "better_at": {"what": str, "word": str, "cost": str},
-    "better_never": {"what": str, "times": int},
-    "better_unknown": {"what": str},
+    "better_at": {"tables": Tables, "word": Word, "cost": str},
+    "better_never": {"tables": Tables, "times": int},
+    "better_unknown": {"tables": Tables},
     "counted_at": {"cost": str},
     "not_for_anything": {},
     "not_for_rare_values": {"rows": int},

@@ -1,18 +1,18 @@
 """The verdict on a release as its certificate holds it: grades, what they rest on, and what not to use the rows for."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, Literal, cast, get_args
+from typing import Final, cast, get_args
 
 from lapwing.errors import ParameterError
-from lapwing.model.certificate.notices import Notice
+from lapwing.model.certificate.notices import Notice, Tables, Word
 from lapwing.on_demand import Told
 
-Word = Literal["good", "fair", "weak", "none"]
 WORDS: Final = cast("tuple[Word, ...]", get_args(Word))
 
-WAYS: Final = {1: "single columns", 2: "pairs", 3: "triples"}
-"""What tables of so many columns are called."""
+WAYS: Final[Mapping[int, Tables]] = {1: "singles", 2: "pairs", 3: "triples"}
+"""What tables of so many columns are called by code."""
 
 
 _refused = partial(ParameterError, code="LW621")

@@ -50,10 +50,10 @@ def better_budget(
     ways = next((each for each in _IMPORTANT if each in below), None)
     if ways is None or not is_known(settings.mechanism):
         return None
-    what, grade = WAYS[ways], below[ways]
+    tables, grade = WAYS[ways], below[ways]
     asked = [each for times in _STEPS if (each := _more(settings, Fraction(times))) is not None]
     if ways > 1 and any(isinstance(each.question, SparseCounts) for each in answers):
-        return Notice("better_unknown", {"what": what})  # nobody knows how cells would be cut
+        return Notice("better_unknown", {"tables": tables})  # nobody knows how cells would be cut
 
     def found(step: Settings, view: _View = _CAREFUL) -> tuple[Grade, bool]:
         return _there(step, terms, released, ways, view) or (grade, False)
@@ -65,13 +65,13 @@ def better_budget(
     place = bisect_left(asked, True, key=is_better)
     if place < len(asked) and not is_noise:
         word, cost = found(asked[place])[0].word, _amount(asked[place])
-        return Notice("better_at", {"what": what, "word": word, "cost": cost})
+        return Notice("better_at", {"tables": tables, "word": word, "cost": cost})
     if not asked or not is_better(asked[-1], _HOPEFUL):
-        return Notice("better_never", {"what": what, "times": round(_STEPS[-1])})
+        return Notice("better_never", {"tables": tables, "times": round(_STEPS[-1])})
     first = bisect_left(asked, True, key=lambda step: found(step)[1]) if not released.pairs else len(asked)
     if first < len(asked):
         return Notice("counted_at", {"cost": _amount(asked[first])})
-    return Notice("better_unknown", {"what": what})
+    return Notice("better_unknown", {"tables": tables})
 
 
 def _there(settings: Settings, terms: Terms, released: Released, ways: int, view: _View) -> tuple[Grade, bool] | None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from lapwing.errors import ParameterError
+from lapwing.on_demand import Told
 from lapwing.schema.linked import reading
 from lapwing.schema.linked.coded import Lag, check_rules, coded_schema, given_names, lag_of
 from lapwing.schema.linked.lookups import without_cells
@@ -20,7 +21,7 @@ __all__ = ["LinkedTables", "linked_from"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LinkedTables:
+class LinkedTables(Told):
     """What a schema says of linked tables: households and persons, patients and their stays, or events in order.
 
     Parameters
@@ -105,13 +106,7 @@ class LinkedTables:
     @property
     def protected(self) -> str:
         """What is protected, in a few sentences."""
-        most = [f"at most {self.max_rows(name)} of {name}" for name in self.names[1:]]
-        owned = "" if self.is_events else f"one row of {self.names[0]}, "
-        return (
-            f"all rows that share one value of {self.key}: {owned}{' and '.join(most)}. Noise hides whether they are "
-            f"in the {'table' if self.is_events else 'tables'}, and what they say (add-remove neighbours). Rows "
-            f"without {self.key} are protected together only, as if they shared one more value."
-        )
+        return str(self._told("protected rows"))
 
     def table(self, name: str) -> LinkedTable:
         """Return the private table of a name."""

@@ -11,6 +11,7 @@ import typer
 from lapwing.cli.asking import asked, positive, tell, wrong
 from lapwing.cli.tables import default_file, stem_of, words_of
 from lapwing.errors import LapwingError
+from lapwing.extras.evaluate.words import say
 from lapwing.schema.scalars import aligned, in_full, nearest, visible
 
 if TYPE_CHECKING:
@@ -22,12 +23,6 @@ if TYPE_CHECKING:
 _MOST_ROWS = 5
 _TEXTS_SHOWN = 20
 _BOOK_SHOWN = 200
-_HELP = {
-    "ranged": "LOW..HIGH from public knowledge, a name from the catalogue (`list` shows it), `learn` it (uses budget), "
-    "`id` if it identifies rows or people, `drop` it, `look` at the column (internal)",
-    "list": "every value that can occur, separated by commas, a name from the catalogue (`list` shows it), `learn` "
-    "the list (uses budget), `id`, `drop`, `look` (internal)",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,19 +62,19 @@ def described_schema(files: Files) -> "Schema":
 
     place = files["schema.json"]
     if place.exists():
-        tell(f"Using {place} from an earlier start.")
+        tell(say("start.using", place=place))
         return Schema.load_draft(place)
 
     drafted, suggestions, book = _drafted(files)
     seen = {each.name: each for each in suggestions}
     if drafted.dialect.to_dict():
-        tell(f"Detected file format: {_keys(drafted.dialect.to_dict())}")
+        tell(say("start.detected", keys=_keys(drafted.dialect.to_dict())))
     for question in drafted.questions:
-        tell(f"Before you go on: {visible(question)}")
+        tell(say("start.question", question=visible(question)))
     unit = _unit([field.name for field in drafted.fields])
     fields = []
     for place_of, field in enumerate(drafted.fields, start=1):
-        tell(f"\nColumn {place_of} of {len(drafted.fields)}: {field.name} ({_written(field)})")
+        tell(say("start.column", place=place_of, columns=len(drafted.fields), name=field.name, written=_written(field)))
         for doubt in seen[field.name].doubts if field.name in seen else ():
             tell(f"  {doubt}")
         found = {"name": field.name, "type": "string", "role": "identifier"} if unit and field.name == unit[0] else None
@@ -95,7 +90,7 @@ def described_schema(files: Files) -> "Schema":
     has_blank = any(each.get("provenance") == "dp" for each in fields)
     schema = Schema.load_draft({**described, "draft": has_blank})
     schema.save(place)
-    tell(f"\nWritten: {place}")
+    tell(say("start.written", place=place))
     return schema
 
 
@@ -107,19 +102,19 @@ def _drafted(files: Files) -> "tuple[Schema, Sequence[Suggestion], _Book]":
     file = files.table.file
     if file is None or file.suffix.lower() not in PROGRAMS:
         given = shlex.join(words_of(files.table))
-        tell(f"\n$ lapwing schema draft {given}   (internal: names, types, how the file is written)")
+        tell(say("start.draft", table=given))
         return *look(files.table).value, _NO_BOOK
 
     from lapwing.extras.connect.metadata.reading import read_foreign  # noqa: PLC0415
 
     place = files["schema.json"]
-    tell(f"\n$ lapwing schema convert {shlex.quote(str(file))} -o {place}   (its code book: no row is read)")
+    tell(say("start.convert", file=shlex.quote(str(file)), place=place))
     found = read_foreign(file)
     fields = {field.name: field for field in found.schema.columns if field.is_categorical and not field.blank}
     if not fields:
         return found.schema, suggest(files.table, found.schema).value, _NO_BOOK
-    question = f"Is the code book in {file.name} public: made for the study, and not from these rows? It describes "
-    if not typer.confirm(question + ", ".join(map(visible, fields)), default=True):
+    question = say("start.code_book", file=file.name, fields=", ".join(map(visible, fields)))
+    if not typer.confirm(question, default=True):
         return *look(files.table).value, _NO_BOOK
     return (
         found.schema,
@@ -130,7 +125,7 @@ def _drafted(files: Files) -> "tuple[Schema, Sequence[Suggestion], _Book]":
 
 def _written(field: "Field") -> str:
     keys = field.reading.to_dict()
-    return f"{field.type}, written with {_keys(keys)}" if keys else field.type
+    return say("start.written_with", type=field.type, keys=_keys(keys)) if keys else field.type
 
 
 def _keys(found: dict[str, Any]) -> str:
@@ -139,12 +134,10 @@ def _keys(found: dict[str, Any]) -> str:
 
 def _unit(names: Sequence[str]) -> tuple[str, int] | None:
     """Ask whose rows are protected together."""
-    if typer.confirm("Does each row belong to a different person (or firm, or other unit to protect)?", default=True):
+    if typer.confirm(say("start.own_row"), default=True):
         return None
-    column = asked(
-        "Which column identifies the person?", None, lambda text: text if text in names else wrong(", ".join(names))
-    )
-    most = asked("How many rows of one person may be used at most?", str(_MOST_ROWS), positive)
+    column = asked(say("start.person"), None, lambda text: text if text in names else wrong(", ".join(names)))
+    most = asked(say("start.most_rows"), str(_MOST_ROWS), positive)
     return column, most
 
 
@@ -157,10 +150,10 @@ def _mark_target(fields: list[dict[str, Any]]) -> None:
         return (
             text
             if text in ("none", *names)
-            else wrong(f"did you mean {visible(near[0])}?" if near else "write the name of a column, or none")
+            else wrong(say("start.near", name=visible(near[0])) if near else say("start.no_column"))
         )
 
-    chosen = asked("\nWill models predict one column, such as an outcome? (its name, or none)", "none", read)
+    chosen = asked(say("start.target"), "none", read)
     for each in fields:
         if each["name"] == chosen != "none":
             each["role"] = "target"
@@ -190,17 +183,17 @@ def _field(
         default = "id"
     kind = "list" if field.type == "string" else "ranged"
     if is_in_book:
-        tell("  Press Enter if the code book lists every code that occurs.")
+        tell(say("start.whole_book"))
 
     def read(text: str) -> dict[str, Any] | None:
         if text == "codes" and is_in_book:
             return whole
         if text == "look":
             _look(files, drafted, field, seen)
-            wrong(_HELP[kind])
+            wrong(say(f"start.help.{kind}"))
         return _described(text, field, kept)
 
-    return asked("  What can it hold? (? for help)", default, read, help_text=_HELP[kind])
+    return asked(say("start.domain"), default, read, help_text=say(f"start.help.{kind}"))
 
 
 def _described(text: str, field: "Field", kept: dict[str, Any]) -> dict[str, Any] | None:
@@ -240,7 +233,7 @@ def _domain(text: str, field: "Field") -> dict[str, Any]:
             return {"categories": [_cell(part, field) for part in text.split(",") if part.strip()]}
     except ValueError:
         pass
-    wrong("write a range such as 0..120" if field.type != "string" else "write texts with commas between")
+    wrong(say("start.write_range") if field.type != "string" else say("start.write_texts"))
 
 
 def _cell(text: str, field: "Field") -> int | float | str:
@@ -258,11 +251,11 @@ def _look(files: Files, drafted: "Schema", field: "Field", seen: "Suggestion | N
 
     tell(f"  {NOTICE}")
     if seen is not None:
-        within = f", within {seen.within}" if seen.within else ""
-        tell(f"  {seen.cells} cells, {seen.missing} empty, {seen.distinct} values{within}")
+        within = say("start.within", within=seen.within) if seen.within else ""
+        tell(say("start.seen", seen=seen) + within)
         for advice in seen.advice:
             tell(f"  {advice}")
     if field.type == "string":
         for text, count in frequent_texts(files.table, drafted, field.name, _TEXTS_SHOWN).value:
             tell(f"  {count:>8}  {in_full(text)}")
-        tell("  A list that is copied from here tells of the rows: take it from a code book where you can.")
+        tell(say("start.copied"))

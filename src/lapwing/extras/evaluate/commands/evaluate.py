@@ -13,16 +13,12 @@ from lapwing.cli.console import is_quiet, repeating, speaker
 from lapwing.cli.options import argument, option
 from lapwing.cli.outputs import produce
 from lapwing.cli.tables import Database, Sql, given_table, linked_schema, optional_table, stem_of
+from lapwing.extras.evaluate.words import say
 
 if TYPE_CHECKING:
     from lapwing.extras.evaluate.bought import BoughtEvaluation
     from lapwing.extras.evaluate.internal.evaluation import Evaluation
     from lapwing.schema.schemas import Schema
-
-
-_UNRECORDED = (
-    "No --ledger: this evaluation is recorded nowhere, and nothing adds up what is spent; see `lapwing ledger init`."
-)
 
 
 def evaluate(
@@ -129,12 +125,12 @@ def evaluate(
         inputs,
         finish=repeating,
         quiet=is_quiet(context, quiet),
-        steps=None if is_bought else {"first": "reading", "of": "of the steps done"},
+        steps=None if is_bought else {"first": "reading", "of": say("step.of")},
     )
     for path, form in forms:
         speaker(context, quiet)(f"{_KINDS[form]}: {path}")
     if ledger is None and is_bought:
-        speaker(context, quiet)(_UNRECORDED)
+        speaker(context, quiet)(say("bought.unrecorded"))
 
 
 def _tables(

@@ -25,6 +25,7 @@ from lapwing.cli.tables import (
     words_of,
 )
 from lapwing.errors import ParameterError
+from lapwing.extras.evaluate.words import say
 from lapwing.schema.scalars import aligned, quote, visible
 
 if TYPE_CHECKING:
@@ -62,23 +63,12 @@ def draft(
 
     drafted, suggestions = look(table).value
     drafted.save(output)
-    note(
-        f"internal: {output} was made by looking at the private table's column names and types "
-        "(of a CSV file and of SQLite: guessed from its cells; check each `type`); "
-        'fill in every null from public knowledge, replace each "drafted" by where it is from, and remove "draft"'
-    )
-    given = " ".join(words_of(table))
+    note(say("draft.internal", output=output))
     has_texts = any(field.type == "string" for field in drafted.columns)
-    delta, why = (" --delta D", " (a list of texts needs the delta)") if has_texts else ("", "")
-    note(
-        'where you do not know the values, write "provenance": "dp" and leave the null: '
-        f"`lapwing schema learn {given} --schema {output} --epsilon E{delta} -o NEW.json` learns them{why}"
-    )
-    note(
-        'if a person may own several rows, protect them together: give the column that names the person "role": '
-        '"identifier", and the schema "privacyUnit": {"field": that column, "maxRows": 5} or another number'
-    )
-    asked = ["", "Questions to you; answer each in the schema or the file, and take it out of the draft:"]
+    delta, why = (" --delta D", say("draft.lists")) if has_texts else ("", "")
+    note(say("draft.unknown", table=" ".join(words_of(table)), schema=output, delta=delta, why=why))
+    note(say("draft.unit"))
+    asked = ["", say("draft.questions")]
     asked += [f"- {visible(each)}" for each in drafted.questions]
     print("\n".join(["", NOTICE, "", *_suggested(suggestions), *(asked if drafted.questions else ())]))
 
@@ -127,7 +117,7 @@ def check(
     from lapwing.extras.evaluate.report.page import NOTICE  # noqa: PLC0415
 
     fits = check_table(table, checked).value
-    speaker(context, quiet)("internal: the counts are exact and were made by looking at private rows")
+    speaker(context, quiet)(say("check.internal"))
     print("\n".join(["", NOTICE, "", _fits(fits, checked), *remarks(fits, checked, table)]))
     remember([table], checked)
     if is_open:
@@ -142,13 +132,13 @@ def check(
     print("\n".join(["", *_units(check_units(table, checked).value)]))
 
 
-def _check_linked(linked: "LinkedTables", tables: "Mapping[str, Source]", say: "Callable[[str], None]") -> None:
+def _check_linked(linked: "LinkedTables", tables: "Mapping[str, Source]", speak: "Callable[[str], None]") -> None:
     """Show the schemas of linked tables; count what of the tables does not fit."""
     from lapwing.model.certificate.linked import published  # noqa: PLC0415
     from lapwing.present.document import sentence  # noqa: PLC0415
     from lapwing.schema.short import part_in_words  # noqa: PLC0415
 
-    titles = {name: f"{name}, as its rows are asked about" for name in linked.names}
+    titles = {name: say("check.asked_of", table=name) for name in linked.names}
     heads = {name: [f"{titles[name]}:", part_in_words(linked, name), ""] for name in linked.names}
     has_files = any(lookup.path is not None for lookup in linked.lookups)
     said = {name: declared_text(each, has_files=has_files) for name, each in linked.coded.items()}
@@ -165,7 +155,7 @@ def _check_linked(linked: "LinkedTables", tables: "Mapping[str, Source]", say: "
 
     found = check_linked(tables, linked).value
     remember(list(tables.values()), Schema(linked=linked))
-    say("internal: the counts are exact and were made by looking at private rows")
+    speak(say("check.internal"))
     print("\n".join(["", NOTICE]))
     for name, fit in found.items():
         own = linked.as_written(name)
@@ -173,7 +163,7 @@ def _check_linked(linked: "LinkedTables", tables: "Mapping[str, Source]", say: "
             print("\n".join(["", f"{name}:", _fits(fit.fields, own), *remarks(fit.fields, own, tables[name])]))
         if fit.units is not None:
             parent = linked.table(name).parent
-            print("\n".join(["", f"Rows of {name} for each row of {parent}:", *_units(fit.units)]))
+            print("\n".join(["", say("check.rows_of", table=name, parent=parent), *_units(fit.units)]))
         print("\n".join(["", f"{titles[name]}: {fit.used} rows are used", *broken_text(fit.declared)]))
 
 
@@ -190,7 +180,7 @@ def _suggested(suggestions: "Sequence[Suggestion]") -> list[str]:
     return [
         aligned([("column", "type", "cells", "empty", "values", "lie within"), *lines], right=[2, 3, 4]),
         "",
-        "The schema may need (bounds and lists: what can occur, from public knowledge, and not what does occur):",
+        say("draft.needs"),
         *(f"- {advice}: {', '.join(names)}" for advice, names in needs.items()),
     ]
 
@@ -204,9 +194,9 @@ def _summary(schema: "Schema") -> str:
     cells = sum(math.log10(field.domain.size) for field in schema.columns)
     facts = [
         ("schema", schema.name or "(no name)"),
-        ("state", "draft: refused until its owner edits it" if schema.is_draft else "complete"),
+        ("state", say("check.draft") if schema.is_draft else "complete"),
         ("columns", f"{len(schema.columns)} modelled, {len(identifiers)} identifiers"),
-        ("cells", f"about 10^{cells:.1f} in the full table"),
+        ("cells", say("check.cells", cells=cells)),
         ("privacy unit", f"{schema.unit_label}: {_unit(schema)}"),
         ("assumed", _listed(assumed) if assumed else "no field"),
         *(("learned", _learned(each)) for each in schema.purchases),
@@ -233,9 +223,9 @@ def _unit(schema: "Schema") -> str:
     """Say whose rows are protected together."""
     unit = schema.privacy_unit
     if unit is None:
-        return "each by itself; name a privacyUnit if a person may own several"
-    modelled = "" if schema.field(unit.field).identifier else '; modelled too, though usually its role is "identifier"'
-    return f"all rows that share one value of {unit.field}, of which at most {unit.max_rows} are used{modelled}"
+        return say("check.each")
+    modelled = "" if schema.field(unit.field).identifier else say("check.modelled")
+    return say("check.unit", field=unit.field, rows=unit.max_rows) + modelled
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -259,8 +249,8 @@ def _units(found: "UnitFit") -> list[str]:
     facts = [
         (f"units (values of {found.field})", str(found.units)),
         ("rows", str(found.rows)),
-        ("rows per unit, mean", f"{found.mean:.3g}"),
-        ("rows per unit, largest", str(found.largest)),
+        (say("check.mean"), f"{found.mean:.3g}"),
+        (say("check.largest"), str(found.largest)),
         ("rows without identifier", f"{found.rows_without}{', one unit together' if found.rows_without else ''}"),
     ]
     lines = [
@@ -271,15 +261,9 @@ def _units(found: "UnitFit") -> list[str]:
         )
         for limit, kept in found.kept
     ]
-    said = [
-        f"The schema's maxRows of {found.max_rows} drops {found.dropped_share:.2%} of the rows. A choice made from "
-        "these counts tells of them: choose maxRows from public knowledge where you can."
-    ]
+    said = [say("check.max_rows", found=found)]
     if found.rows_without > found.max_rows:
-        said.append(
-            f"Of the {found.rows_without} rows without identifier only {found.max_rows} are used. Where each is "
-            f"another person's, give each a value of {found.field} of its own."
-        )
+        said.append(say("check.without_identifier", found=found))
     return [aligned(facts), "", aligned([("maxRows", "rows kept", "rows dropped"), *lines], right=[1, 2]), *said]
 
 
@@ -287,7 +271,7 @@ def _still_open(schema: "Schema") -> list[str]:
     """Return what a draft leaves open, one line for each field."""
     lines = [(field.name, field.type, ", ".join(field.blank) or "nothing") for field in schema.columns]
     return [
-        "a draft: any value of its type fits a field that is open",
+        say("check.open"),
         "",
         aligned([("column", "type", "open"), *lines]),
     ]
@@ -296,10 +280,6 @@ def _still_open(schema: "Schema") -> list[str]:
 # -- What `lapwing schema check` says of rules and public tables.
 
 
-_NO_RULE = (
-    "What a row breaks is no rule: correct it from public knowledge, or the data. A rule that is dropped or changed "
-    "because of these counts tells of the rows."
-)
 _RULES_SHOWN = 40
 _LETTERS = 80
 
@@ -331,15 +311,15 @@ def broken_text(found: "Declared | None") -> list[str]:
     if found.rules:
         order = sorted(found.rules, key=lambda fit: -fit.broken["real"])
         lines = [(_clipped(fit.rule), str(fit.broken["real"])) for fit in order]
-        said += ["", f"{found.broken['real']} of {rows} rows break a rule"]
-        said += [_table(("rule", "rows that break it"), lines, (1,))]
+        said += ["", say("check.broken", broken=found.broken["real"], rows=rows)]
+        said += [_table(("rule", say("check.breaking")), lines, (1,))]
     if found.totals:
         totals = [
             (" x ".join(map(visible, fit.columns)), str(fit.total), str(rows), f"{fit.gaps['real']:.2%}", fit.hold)
             for fit in found.totals
         ]
         said += ["", _table(("public table", "its rows", "rows", "rows elsewhere", "held"), totals, (1, 2, 3))]
-    return [*said, _NO_RULE] if found.broken["real"] else said
+    return [*said, say("check.no_rule")] if found.broken["real"] else said
 
 
 _FORMULA = re.compile(r"[=+\-@\t\r](?![0-9]*\.?[0-9]+([eE][+-]?[0-9]+)?$)", re.ASCII)
@@ -361,7 +341,7 @@ def _formulas(schema: "Schema") -> list[str]:
         texts = [field.name, *(each for each in field.categories or () if isinstance(each, str))]
         if found := [quote(each) for each in texts if is_formula(each)]:
             lines.append(f"- {visible(field.name)}: {', '.join(shortened(found, 10))}".replace("\n", " "))
-    said = "Formulas to Excel, which opens CSV files without asking; write them otherwise, or hand over Parquet:"
+    said = say("check.formulas")
     return ["", said, *lines] if lines else []
 
 
@@ -373,7 +353,7 @@ def _dead(schema: "Schema") -> list[str]:
     for name, labels in dead_values(schema).items():
         more = f" and {len(labels) - 10} more" if len(labels) > 10 else ""
         lines.append(f"- {visible(name)}: {', '.join(map(visible, labels[:10]))}{more}")
-    return ["", "Values that no row can have under the rules:", *lines] if lines else []
+    return ["", say("check.dead"), *lines] if lines else []
 
 
 def _table(heading: tuple[str, ...], lines: Sequence[tuple[str, ...]], right: tuple[int, ...]) -> str:

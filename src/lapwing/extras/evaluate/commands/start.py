@@ -13,6 +13,7 @@ from lapwing.cli.options import misuse, option
 from lapwing.cli.tables import Data, Database, Sql, given_table, given_words, words_of
 from lapwing.errors import DataError, LapwingError, ParameterError
 from lapwing.extras.evaluate.commands.describing import Files, described_schema
+from lapwing.extras.evaluate.words import say
 from lapwing.version import install_command
 
 if TYPE_CHECKING:
@@ -42,14 +43,11 @@ def start(
         raise ParameterError(
             f"the folder {output} does not exist; make it first, or give another with -o", code="LW115"
         )
-    tell(
-        "Press Enter to take the answer in brackets. Ctrl-C stops; the same command goes on later. "
-        "Steps marked internal read the rows without noise: they cost nothing, and you must not share what they show."
-    )
+    tell(say("start.begin"))
     schema = described_schema(files)
-    _step(files, "Check: which cells are invalid? (internal)", "schema", "check", files["schema.json"], table)
-    if not typer.confirm("Does this look right? Invalid values count as missing", default=_fits(schema, table)):
-        tell(f"Correct {files['schema.json']}, or remove it, and start again.")
+    _step(files, say("start.check"), "schema", "check", files["schema.json"], table)
+    if not typer.confirm(say("start.right"), default=_fits(schema, table)):
+        tell(say("start.correct", schema=files["schema.json"]))
         raise typer.Exit
     budget = _budget(schema, files)
     _open_ledger(schema, files, budget)
@@ -100,17 +98,14 @@ def _budget(schema: "Schema", files: Files) -> _Budget:
     from lapwing.release.runs.learned.domains import needs_selection  # noqa: PLC0415
     from lapwing.release.runs.shares import USUAL_DELTA  # noqa: PLC0415
 
-    tell(
-        "\nThe budget ε limits what anybody can learn about one person, whatever else they know: 0.1 is strict, 1 "
-        "usual, above 10 weak. A δ gives less noise, and lets the promise fail with that tiny probability."
-    )
+    tell(say("start.budget"))
     epsilon = asked("ε", "1", number)
     needs_delta = any(field.blank and needs_selection(field, {}) for field in schema.columns)
-    question = "δ (needed to learn lists of texts)" if needs_delta else "δ (0: none)"
+    question = say("start.delta_for_lists" if needs_delta else "start.delta")
     delta = asked(question, USUAL_DELTA, number)
     budget = _Budget(f"{epsilon:.12g}", None if delta == 0 else f"{delta:g}", needs_delta)
     if not any(field.blank for field in schema.columns):
-        rows = asked("About how many rows are there? Your guess, without looking", "1000", positive)
+        rows = asked(say("start.rows"), "1000", positive)
         planned = [
             "plan",
             "--schema",
@@ -119,8 +114,8 @@ def _budget(schema: "Schema", files: Files) -> _Budget:
             rows,
             *budget.spent_by_release(schema.purchases),
         ]
-        _step(files, "Plan: the accuracy at this budget (no row is read)", *planned)
-        if not typer.confirm("Go on with this budget?", default=True):
+        _step(files, say("start.plan"), *planned)
+        if not typer.confirm(say("start.go_on"), default=True):
             return _budget(schema, files)
     return budget
 
@@ -132,13 +127,13 @@ def _open_ledger(schema: "Schema", files: Files, budget: _Budget) -> None:
     ledger = files["budget.db"]
     if ledger.exists():
         return
-    limit = asked("How much ε may all releases of this table spend together?", "10", str)
+    limit = asked(say("start.limit"), "10", str)
     notion = ["--unit", "pure"] if budget.delta is None else ["--unit", "zcdp", "--delta", budget.delta]
     unit = ["--neighbours", "add-remove", "--privacy-unit", schema.unit_label]
     chosen = ["--selection-delta", selection_delta(budget.delta)] if budget.delta is not None and budget.lists else []
     _step(
         files,
-        "Ledger: it adds up what is spent",
+        say("start.ledger"),
         "ledger",
         "init",
         files.name,
@@ -158,12 +153,12 @@ def _learned(schema: "Schema", files: Files, budget: _Budget) -> Path:
         return files["schema.json"]
     place = files["learned.json"]
     if place.exists():
-        tell(f"Using {place} from an earlier start.")
+        tell(say("start.using", place=place))
         return place
     named = ["--ledger", files["budget.db"], "--dataset", files.name]
     _step(
         files,
-        "Learn bounds and lists with a fifth of the budget",
+        say("start.learn"),
         *("schema", "learn", files.table, "--schema", files["schema.json"], *budget.spent_by_purchase(), *named),
         *("-o", place),
     )
@@ -178,7 +173,7 @@ def _settled(files: Files, place: Path) -> None:
     found = Schema.load_draft(place)
     blank = [field.name for field in found.columns if field.blank]
     if blank:
-        tell(f"Left out, because noise hides their values: {', '.join(blank)}")
+        tell(say("start.left_out", fields=", ".join(blank)))
     kept = replace(found, fields=tuple(each for each in found.fields if each.name not in blank), is_draft=False)
     kept.save(place)
     remember([files.table], kept)  # the look at the draft was one at these columns
@@ -190,13 +185,13 @@ def _released(schema: Path, files: Files, budget: _Budget) -> None:
 
     rows, model = files["synthetic.csv"], files["lapwing"]
     is_again = rows.exists()
-    if is_again and not typer.confirm(f"{rows} exists. Make another release, with more budget?", default=False):
+    if is_again and not typer.confirm(say("start.again", rows=rows), default=False):
         return
     options = budget.spent_by_release(() if is_again else Schema.load(schema).purchases)
     named = ["--ledger", files["budget.db"], "--dataset", files.name]
     _step(
         files,
-        "Release: synthetic rows, model and certificate",
+        say("start.release"),
         *("synthesize", files.table, "--schema", schema, *options, *named),
         *("--misfits", "1"),  # they were looked at, and found right
         *("-o", rows, "--model", model),
@@ -205,12 +200,12 @@ def _released(schema: Path, files: Files, budget: _Budget) -> None:
         import altair  # noqa: F401, PLC0415 - the extra `evaluate`
         import sklearn  # noqa: F401, PLC0415
     except ImportError:
-        tell(f"No report: run {install_command('evaluate')}, then lapwing report {model}")
+        tell(say("start.no_report", install=install_command("evaluate"), model=model))
         return
-    _step(files, "Report: you may publish it", "report", model, "-o", files["report.html"])
-    if typer.confirm("Compare with the real rows? (internal)", default=True):
+    _step(files, say("start.report"), "report", model, "-o", files["report.html"])
+    if typer.confirm(say("start.compare"), default=True):
         compared = ["evaluate", files.table, rows, "--schema", schema, "--model", model]
-        _step(files, "Evaluation (internal)", *compared, "-o", files["evaluation.html"])
+        _step(files, say("start.evaluation"), *compared, "-o", files["evaluation.html"])
 
 
 # -- Doing.
@@ -226,5 +221,5 @@ def _step(files: Files, title: str, *arguments: object) -> None:
     try:
         files.run(command(given_words(files.table)))
     except LapwingError:
-        tell("Once that is corrected, `lapwing start` goes on from these files.")
+        tell(say("start.goes_on"))
         raise

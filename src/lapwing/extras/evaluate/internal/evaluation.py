@@ -66,6 +66,7 @@ from lapwing.extras.evaluate.report.compared import compared_sections
 from lapwing.extras.evaluate.report.page import NOTICE, render
 from lapwing.extras.evaluate.report.plots import compared_plot
 from lapwing.extras.evaluate.report.summary import summary_text
+from lapwing.extras.evaluate.words import say
 from lapwing.maths.arrays import Codes
 from lapwing.model.compared import choose_tables, compared_cells
 from lapwing.on_demand import Shown
@@ -161,7 +162,7 @@ class Evaluation(Shown):
             for section in compared_sections(each.findings, each.schema)
         ]
         name = ", ".join(name or each.schema.name for name, each in self.parts.items())
-        title = "Synthetic beside real rows" + (f": {name}" if name else "")
+        title = say("page.compared_of", table=name) if name else say("page.compared")
         return render(Internal(Page(title=title, sections=(*sections, *self.released))))
 
     def to_html(self, path: str | Path) -> None:
@@ -191,15 +192,15 @@ _CODES: Final = 2**30  # bytes of codes of a table that are kept; a larger one i
 _HELD_BACK: Final = 5  # one real row in so many tests where no other rows do
 
 _METRICS: Final = {
-    "comparing all ordered columns at once": compare_kernels,
-    "solving transport problems": compare_wasserstein,
-    "comparing means of smooth functions": compare_bounded_lipschitz,
-    "comparing densities": compare_densities,
-    "telling synthetic from real rows": compare_propensity,
-    "comparing correlations": compare_correlations,
-    "comparing moments": compare_moments,
+    "kernels": compare_kernels,
+    "wasserstein": compare_wasserstein,
+    "bounded_lipschitz": compare_bounded_lipschitz,
+    "densities": compare_densities,
+    "propensity": compare_propensity,
+    "correlations": compare_correlations,
+    "moments": compare_moments,
 }
-_LEARNED: Final = {"telling them apart by trees": compare_detection}
+_LEARNED: Final = {"detection": compare_detection}
 _ALL_STEPS: Final = len(_METRICS) + len(_LEARNED) + 6
 
 
@@ -233,11 +234,11 @@ def compare_with_real(
         check_subgroups(schema, by)
     asked = Comparison(schema=schema, target=target, by=by, seed=seed, rng=rng, watch=watch)
     with ExitStack() as opened:
-        watch("reading the real table", 0.0)
+        watch(say("step.real"), 0.0)
         rows = _opened("the real table", real, schema, seed, opened)
-        watch("reading the synthetic table", 0.0)
+        watch(say("step.synthetic"), 0.0)
         others = _opened("the synthetic table", synthetic, schema.as_written_out, seed, opened)
-        apart = None if test is None else _opened("the table of test rows", test, schema, seed, opened)
+        apart = None if test is None else _opened("the test table", test, schema, seed, opened)
         return compare_tables(rows, others, apart, asked)
 
 
@@ -261,29 +262,29 @@ def compare_tables(
     rows, others, apart = real.codes, synthetic.codes, None if test is None else test.codes
     sampled = max((height(each.codes) for each in (real, synthetic) if height(each.codes) < each.rows), default=None)
     step = _steps(asked.rng, asked.watch)
-    drawn = step("predicting the target")
+    drawn = step("prediction")
     train, tests = rows, apart
     if tests is None:
         order = drawn.permutation(height(rows))
         held = -(-len(order) // _HELD_BACK)  # a table of one row only tests
         train, tests = ({name: column[part] for name, column in rows.items()} for part in (order[held:], order[:held]))
     downstream, notes = _downstream(others, train, tests, schema, target=target, rng=drawn)
-    drawn = step("drawing reference rows")
+    drawn = step("reference")
     against: dict[str, Codes] = {
         SYNTHETIC: others,
         BOOTSTRAP: bootstrap_rows(rows, drawn),
         INDEPENDENT: independent_columns(rows, drawn),
     }
-    drawn = step("counting tables of columns")
+    drawn = step("tables")
     tables = choose_tables(schema, rng=drawn)
     if sampled is None:
         found = compare_with_each(rows, against, schema, tables)
     else:
         found = compare_counted(real, synthetic, against, schema, tables, rng=drawn)
-    together, given = _gaps(rows, against, schema, step("counting missing cells"))
+    together, given = _gaps(rows, against, schema, step("gaps"))
     workload, weighted = compare_workloads(found), compare_weighted(rows, against, schema, rows=real.rows)
     declared = compare_declared({REAL: rows} | {name: against[name] for name in (SYNTHETIC, INDEPENDENT)}, schema)
-    disclosure, more = _disclosure(real, synthetic, apart, schema, step("trying to disclose rows"))
+    disclosure, more = _disclosure(real, synthetic, apart, schema, step("disclosure"))
     looked_at = (*(() if weighted is None else weighted_figures(weighted)), *_metrics(rows, against, schema, step))
     return Internal(
         Findings(
@@ -296,9 +297,9 @@ def compare_tables(
                 *(() if workload is None else (workload,)),
                 *(replace(each, rows=each.rows or sampled) for each in looked_at),
             ),
-            associations=compare_associations(rows, against, schema, rng=step("measuring dependence")),
+            associations=compare_associations(rows, against, schema, rng=step("associations")),
             downstream=downstream,
-            subgroups=compare_subgroups(rows, against, schema, by, rng=step("judging groups of rows")) if by else (),
+            subgroups=compare_subgroups(rows, against, schema, by, rng=step("groups")) if by else (),
             disclosure=disclosure,
             overlays=overlay_columns(rows, others, schema),
             notes=(
@@ -324,7 +325,7 @@ def _steps(rng: np.random.Generator, watch: Watch) -> Callable[[str], np.random.
     counter = itertools.count()
 
     def step(what: str) -> np.random.Generator:
-        watch(what, min(next(counter) / _ALL_STEPS, 1.0))
+        watch(say(f"step.{what}"), min(next(counter) / _ALL_STEPS, 1.0))
         return rng.spawn(1)[0]
 
     return step
@@ -364,7 +365,7 @@ def _downstream(
         return None, []
     classes = tests[target][tests[target] < schema.field(target).domain.last]
     if not classes.size or (classes == classes[0]).all():
-        return None, [f"the target {quote(target)} has fewer than two values in the test rows: nothing to predict"]
+        return None, [say("notes.one_value", target=quote(target))]
     found = guarded(
         f"the target {quote(target)} cannot be predicted",
         lambda: compare_downstream(others, train, tests, schema, target, rng=rng),
@@ -377,7 +378,7 @@ def _disclosure(
 ) -> tuple[Disclosure | None, list[str]]:
     """Return the sanity checks of disclosure, or why there are none."""
     if not _can_learn():
-        return None, [f"disclosure and detection_auc need scikit-learn; run {install_command('evaluate')}"]
+        return None, [say("notes.no_library", command=install_command("evaluate"))]
     copies = exact_copies(synthetic.keys, real.keys)
     return compare_disclosure(real.codes, synthetic.codes, schema, copies=copies, holdout_codes=apart, rng=rng), []
 
@@ -397,10 +398,7 @@ def _gaps(
 
 def _sampled(rows: int) -> str:
     """Return the sentence that says which figures are those of all rows."""
-    return (
-        "The tables are large: tables of columns and exact copies are those of all rows, all other figures those of at "
-        f"most {rows:,} rows of each table, drawn by a public hash of their places"
-    )
+    return say("notes.sampled", rows=rows)
 
 
 def _opened(what: str, data: object, schema: Schema, seed: int, opened: ExitStack) -> TableRows:
@@ -422,9 +420,7 @@ def _same_rows(real: TableRows, test: TableRows | None) -> list[str]:
     """Return a sentence where the test rows are the real ones."""
     if test is None or not np.array_equal(test.keys, real.keys):
         return []
-    return [
-        "the test rows are the real rows: no prediction is tested on new rows, and no attack is held against others"
-    ]
+    return [say("notes.same_rows")]
 
 
 def _empty_columns(real: TableRows, synthetic: TableRows, schema: Schema) -> list[str]:
@@ -440,6 +436,6 @@ def _empty_columns(real: TableRows, synthetic: TableRows, schema: Schema) -> lis
     for column, (own, other) in zip(unseen, counts, strict=True):
         is_empty = own[-1] == real.rows, other[-1] == synthetic.rows
         if is_empty[0] != is_empty[1]:
-            which = "real" if is_empty[0] else "synthetic"
-            notes.append(f"no cell of the {which} column {quote(column.name)} has a value that fits the schema")
+            which = REAL if is_empty[0] else SYNTHETIC
+            notes.append(say(f"notes.empty.{which}", column=quote(column.name)))
     return notes

@@ -11,13 +11,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 import polars as pl
 
 from lapwing.extras.connect.tables.workbooks import ExcelFile
 from lapwing.extras.evaluate.internal.tallies import Tally, values_of
+from lapwing.extras.evaluate.words import say
 from lapwing.rows.cells import Texts, text_of
 from lapwing.rows.files import TableFile, open_file
 from lapwing.rows.formats import BEYOND, CsvFile, open_bytes
@@ -27,6 +28,8 @@ from lapwing.schema.reading import PLAIN_FILE, Dialect
 from lapwing.schema.scalars import quote
 
 _BLOCK: Final = 2**20
+T = TypeVar("T")
+
 _LINES: Final = 200
 _MOST_TITLES: Final = 30
 _ALIKE: Final = 0.9  # of the first lines have as many cells as the line of names
@@ -43,36 +46,6 @@ _TOTALS: Final = frozenset(
 )
 _LEAST_SUMMED: Final = 3
 _SAID_BY_THE_FILE: Final = ("utf-8-sig", "utf-16")
-
-_WRITE: Final = 'in the schema\'s "dialect"'
-_TITLED: Final = f'is the line of names the one below "skipRows" lines? if not, correct that {_WRITE}'
-_NO_NAMES: Final = (
-    f'is the first line a row, and not of names? then write "header": false {_WRITE}, and name all fields in order; '
-    f'if lines of another kind stand above the names, write "skipRows" {_WRITE}'
-)
-_UNNAMED: Final = "are columns without a name needed? they are not in the draft: give each a name in the file"
-_SPACED_NAMES: Final = (
-    "do names have white space at their ends? they need it in the schema, too: take it out of the file"
-)
-_MORE: Final = (
-    "why do some rows have more cells than there are names? those beyond are not read: quote texts that hold the "
-    f'separator, name every column, or correct "delimiter" or "skipRows" {_WRITE}'
-)
-_SHIFTED: Final = (
-    "why has every row more cells than there are names? what is read may stand under another column's name: name every "
-    f'column in the first line, or write "skipRows" {_WRITE} if the names stand below'
-)
-_FEWER: Final = (
-    "why do some rows end before the last column? their other cells are read as empty: take notes, titles and torn "
-    f'lines out of the file, or correct "delimiter" or "skipRows" {_WRITE}'
-)
-_LINE_ENDS: Final = (
-    "do cells hold line ends, or is a quote sign never closed, so that rows are lost in one cell? "
-    f'if so, close it, or write "quoteChar": null {_WRITE}'
-)
-_TOTAL: Final = "is the last row a total or mean of the others? take it out of the file: it would be protected as a row"
-_OTHERWISE: Final = "are all files written in one way? {} seems to be written otherwise; write it as the first one"
-_ONE_COLUMN: Final = f'has the file one column only? if not, write its separator as "delimiter" {_WRITE}'
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,13 +72,13 @@ def guess_layout(paths: Sequence[Path]) -> Layout:
     """Return how the files of one table seem to be written, by the first, and what their owner is asked."""
     found = _guess(paths[0])
     other = next((path for path in paths[1:] if _guess(path).dialect != found.dialect), None)
-    more = () if other is None else (_OTHERWISE.format(quote(str(other))),)
+    more = () if other is None else (say("layout.otherwise", file=quote(str(other))),)
     return replace(found, questions=(*found.questions, *more))
 
 
 def guess_encoding(path: Path) -> str | None:
     """Return the encoding of a text file, where it has to be said."""
-    found, _ = guarded(_what(path), lambda: _encoding(path))
+    found, _ = _read(path, lambda: _encoding(path))
     return None if found in _SAID_BY_THE_FILE else found
 
 
@@ -116,28 +89,28 @@ def questions_of_rows(
     asked = []
     beyond, is_text = tallies.get(BEYOND), all(isinstance(file, CsvFile) for file in files)
     if beyond is not None and (further := _count_of(beyond, lambda texts: texts != "")):
-        asked.append(_UNNAMED if not is_text else _SHIFTED if further == beyond.rows else _MORE)
+        asked.append("unnamed" if not is_text else "shifted" if further == beyond.rows else "more")
     if is_text:
         own = [tally for name, tally in tallies.items() if name != BEYOND]
-        asked += [_FEWER] * any(_count_of(tally, lambda texts: texts.is_null()) for tally in own)
-        asked += [_LINE_ENDS] * any(_count_of(tally, lambda texts: texts.str.contains(r"[\r\n]")) for tally in own)
+        asked += ["fewer"] * any(_count_of(tally, lambda texts: texts.is_null()) for tally in own)
+        asked += ["line_ends"] * any(_count_of(tally, lambda texts: texts.str.contains(r"[\r\n]")) for tally in own)
     if any(_is_total_word(tallies[each.name], len(files)) or _is_sum(tallies[each.name], each) for each in fields):
-        asked.append(_TOTAL)
-    return tuple(asked)
+        asked.append("total")
+    return tuple(say(f"layout.{each}") for each in asked)
 
 
 def _guess(path: Path) -> Layout:
     file = open_file(path)
     if isinstance(file, ExcelFile):
-        cells = ([text_of(cell) or "" for cell in line] for line in guarded(_what(path), lambda: _lines_of(file)))
+        cells = ([text_of(cell) or "" for cell in line] for line in _read(path, lambda: _lines_of(file)))
         rows = [_Row(place, _without_end(row)) for place, row in enumerate(cells) if any(map(str.strip, row))]
         place = _place_of_names(rows)
         return Layout(Dialect(skip_rows=rows[place].above if place else 0), _questions_of_names(rows, place))
-    return guarded(_what(path), lambda: _guess_text(path, file.separator)) if isinstance(file, CsvFile) else Layout()
+    return _read(path, lambda: _guess_text(path, file.separator)) if isinstance(file, CsvFile) else Layout()
 
 
-def _what(path: Path) -> str:
-    return f"file {quote(str(path))} cannot be read as text"
+def _read(path: Path, look: Callable[[], T]) -> T:
+    return guarded(f"file {quote(str(path))} cannot be read as text", look)
 
 
 def _lines_of(file: ExcelFile) -> list[list[object]]:
@@ -160,7 +133,7 @@ def _guess_text(path: Path, separator: str) -> Layout:
     place = _place_of_names(rows)
     asked = _questions_of_names(rows, place)
     if rows and len(rows[place].cells) == 1 and _may_have_more(rows[place:]):
-        asked = (_ONE_COLUMN, *asked)
+        asked = (say("layout.one_column"), *asked)
     dialect = Dialect(
         delimiter=None if sign == separator else sign,
         quote_char=quote_char,
@@ -233,9 +206,10 @@ def _is_cell_of_row(cell: str) -> bool:
 
 def _questions_of_names(rows: Sequence[_Row], place: int) -> tuple[str, ...]:
     names = rows[place].cells if rows else ()
-    asked = [_TITLED] * (place > 0) + [_NO_NAMES] * any(map(_is_cell_of_row, names))
-    asked += [_UNNAMED] * any(not name.strip() for name in names)
-    return (*asked, *[_SPACED_NAMES] * any(name.strip() not in (name, "") for name in names))
+    asked = ["titled"] * (place > 0) + ["no_names"] * any(map(_is_cell_of_row, names))
+    asked += ["unnamed"] * any(not name.strip() for name in names)
+    asked += ["spaced_names"] * any(name.strip() not in (name, "") for name in names)
+    return tuple(say(f"layout.{each}") for each in asked)
 
 
 def _may_have_more(rows: Sequence[_Row]) -> bool:

@@ -16,6 +16,7 @@ from lapwing.extras.evaluate.metrics.panels import Panel, panel_of
 from lapwing.extras.evaluate.metrics.prediction.downstream import check_target
 from lapwing.extras.evaluate.metrics.prediction.subgroups import check_subgroups
 from lapwing.extras.evaluate.metrics.tables.variation import TableRows
+from lapwing.extras.evaluate.words import say
 from lapwing.maths.arrays import Codes
 from lapwing.release.marked import Internal
 from lapwing.rows.counting import count_tables
@@ -51,9 +52,9 @@ def compare_linked(
     """
     schemas = {name: compared_schema(linked, name) for name in linked.given}
     targets, groups = _where(linked, target, by, schemas)
-    watch("reading the real tables", 0.0)
+    watch(say("step.real_tables"), 0.0)
     rows = _read("the real", real, linked)
-    watch("reading the synthetic tables", 0.0)
+    watch(say("step.synthetic_tables"), 0.0)
     others = _read("the synthetic", synthetic, linked, is_written=True)
     found: dict[str, ComparedTable] = {}
     for place, name in enumerate(linked.given):
@@ -89,9 +90,10 @@ def _where(
     groups = [name for name in schemas if by and set(by) <= set(columns[name])]
     for what, asked, where in (("target", [target] if target else [], targets), ("by", by, groups)):
         if asked and not where:
-            said = f"{what} must be columns of one table, got {', '.join(map(quote, asked))}; they are "
+            known = "; ".join(f"{name}: {', '.join(columns[name])}" for name in schemas)
             raise ParameterError(
-                said + "; ".join(f"{name}: {', '.join(columns[name])}" for name in schemas), code="LW304"
+                f"{what} must be columns of one table, got {', '.join(map(quote, asked))}; they are {known}",
+                code="LW304",
             )
     for name in targets:
         check_target(schemas[name], target or "")

@@ -11,6 +11,7 @@ from lapwing.extras.connect.tables.workbooks import ExcelFile
 from lapwing.extras.evaluate.internal.layout import guess_encoding, questions_of_rows
 from lapwing.extras.evaluate.internal.schemas import FieldFit, check_table
 from lapwing.extras.evaluate.internal.tallies import CHUNK_ROWS, counted
+from lapwing.extras.evaluate.words import say
 from lapwing.rows.entry import private_boundary, source_of
 from lapwing.rows.files import open_file
 from lapwing.rows.formats import BEYOND, CsvFile
@@ -33,7 +34,7 @@ def refuse_misfits(data: object, schema: Schema, most: float) -> None:
     if bad:
         worst = max(bad, key=lambda fit: fit.share)
         more = f" (and {len(bad) - 1} more columns)" if len(bad) > 1 else ""
-        way_out = worst.cure or file_cure(data, schema) or "correct its field or the table"
+        way_out = worst.cure or file_cure(data, schema) or say("looks.correct")
         raise DataError(
             f"internal: more than {most:.0%} of the cells of column {quote(worst.name)}{more} {misfit(schema, worst)}; "
             f"{way_out}; nothing was spent",
@@ -44,7 +45,7 @@ def refuse_misfits(data: object, schema: Schema, most: float) -> None:
 def misfit(schema: Schema, fit: FieldFit) -> str:
     """Say what the misfits of a column are not."""
     field = schema.field(fit.name)
-    return "are no category of its list" if field.is_categorical else f"are no {field.type}"
+    return say("looks.no_category") if field.is_categorical else say("looks.no_type", type=field.type)
 
 
 def remarks(fits: Sequence[FieldFit], schema: Schema, data: object) -> list[str]:
@@ -54,11 +55,20 @@ def remarks(fits: Sequence[FieldFit], schema: Schema, data: object) -> list[str]
     for fit in fits:
         there = fit.cells - fit.missing
         if fit.cure or 2 * fit.misfit > there:
-            hint = "spelling or case?" if schema.field(fit.name).is_categorical else "format?"
-            found.append(f"{fit.name}: {fit.misfit} of {there} cells {misfit(schema, fit)}; {fit.cure or hint}")
+            hint = say("looks.spelling") if schema.field(fit.name).is_categorical else say("looks.format")
+            found.append(
+                say(
+                    "looks.misfit",
+                    column=fit.name,
+                    bad=fit.misfit,
+                    cells=there,
+                    what=misfit(schema, fit),
+                    hint=fit.cure or hint,
+                )
+            )
         if 2 * fit.unlisted > there:
             unlisted = quote(schema.field(fit.name).unlisted)
-            found.append(f"{fit.name}: {fit.unlisted} of {there} cells are not listed and go to {unlisted}")
+            found.append(say("looks.unlisted", column=fit.name, cells=fit.unlisted, all=there, unlisted=unlisted))
     return found
 
 
@@ -66,7 +76,7 @@ def file_cure(data: object, schema: Schema) -> str:
     """Return what to write in the schema where a text file is not in the encoding that it is read in."""
     files = [] if schema.dialect.encoding is not None else _laid_out(data, schema)[:1]
     encoding = next((guess_encoding(file.path) for file in files if isinstance(file, CsvFile)), None)
-    return "" if encoding is None else f'the file is not UTF-8: write "encoding": "{encoding}" in the schema\'s dialect'
+    return "" if encoding is None else say("looks.encoding", encoding=encoding)
 
 
 def _questions(data: object, schema: Schema) -> tuple[str, ...]:

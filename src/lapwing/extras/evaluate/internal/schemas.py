@@ -4,9 +4,9 @@ Files but Parquet and Arrow have no types of columns, so each gets the narrowest
 """
 
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -42,8 +42,12 @@ from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import Schema
 from lapwing.schema.values import any_value
 
-_UNREAD = "the columns of the table cannot be read"
+T = TypeVar("T")
 _TEXT = (nw.String, nw.Categorical, nw.Enum, nw.Object)
+
+
+def _columns(look: Callable[[], T]) -> T:
+    return guarded("the columns of the table cannot be read", look)
 
 
 @private_boundary
@@ -56,7 +60,7 @@ def drafted_schema(data: object) -> tuple[Schema, dict[str, Tally] | None]:
     """Return a draft, and how often each cell occurs if the types were guessed from cells; None where they are told."""
     source = source_of(data)
     if source.is_typed:
-        types = guarded(_UNREAD, lambda: nw.from_native(source.typed).collect_schema())
+        types = _columns(lambda: nw.from_native(source.typed).collect_schema())
         kinds = ((name, _field_type(name, dtype)) for name, dtype in types.items())
         return draft_of(tuple(Field(name=name, type=kind, provenance="drafted") for name, kind in kinds)), None
     if source.files:
@@ -90,11 +94,11 @@ def draft_of_types(frame: object) -> Schema:
     if source.form not in ("frame", "stream"):
         raise DataError("from_frame_types takes a frame; for files and queries there is Schema.draft", code="LW108")
     # Without rows: narwhals would look at objects to tell what they are.
-    empty = guarded(_UNREAD, lambda: nw.from_native(source.typed).head(0))
+    empty = _columns(lambda: nw.from_native(source.typed).head(0))
     # Of other libraries an ordered list is one of texts that occur, and not a declared one.
     is_declared = empty.implementation.is_polars()
     fields = []
-    for name, dtype in guarded(_UNREAD, empty.collect_schema).items():
+    for name, dtype in _columns(empty.collect_schema).items():
         listed = tuple(dtype.categories) if is_declared and isinstance(dtype, nw.Enum) else None
         missing = () if listed is not None and "" in listed else ("",)
         settings: Any = {"categories": listed, "missing_values": missing}

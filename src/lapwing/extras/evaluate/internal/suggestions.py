@@ -17,6 +17,7 @@ import polars as pl
 from lapwing.extras.evaluate.internal.schemas import drafted_schema
 from lapwing.extras.evaluate.internal.tallies import CHUNK_ROWS, Tally, counted, values_of
 from lapwing.extras.evaluate.internal.written import are_numbers, have_codes, markers_among, other_type, rival
+from lapwing.extras.evaluate.words import say
 from lapwing.release.marked import Internal
 from lapwing.rows.cells import DAY_MICROSECONDS, Texts
 from lapwing.rows.entry import private_boundary, source_of
@@ -101,7 +102,7 @@ def _suggestions(drafted: Schema, tallies: Mapping[str, Tally]) -> tuple[Suggest
     if len(drafted.fields) == len(found) == 1:
         # Where the one name looks like a whole line of names, the separator is asked for, and nothing else.
         for named in (named for sign, named in _SEPARATORS.items() if sign in found[0].name):
-            found = (replace(found[0], advice=(f"is {named} the separator of the file? read the file with it",)),)
+            found = (replace(found[0], advice=(say("suggest.separator", sign=named),)),)
     return found
 
 
@@ -137,7 +138,9 @@ def _suggestion(field: Field, tally: Tally) -> Suggestion:
     """Return what there is to say of one column."""
     name, kind = field.name, field.type
     if not tally.rows:
-        return Suggestion(name=name, type=kind, cells=0, missing=0, distinct=0, within="", advice=("no row",))
+        return Suggestion(
+            name=name, type=kind, cells=0, missing=0, distinct=0, within="", advice=(say("suggest.no_row"),)
+        )
     parts = [pl.DataFrame({"value": values_of(cells, field), "count": count}) for cells, count in tally.parts]
     whole = pl.concat(parts)
     if len(parts) > 1 or kind != "string":  # texts of one shape are different already
@@ -151,10 +154,10 @@ def _suggestion(field: Field, tally: Tally) -> Suggestion:
     is_other = other_type(shape.values) if kind == "string" and len(shape.values) > 1 else ""
     doubts = [doubt for rule in _DOUBTS if len(shape.values) and (doubt := rule(shape))]
     if not len(shape.values):
-        said = ["no cell can be read: leave the column out"]
+        said = [say("suggest.unread")]
     else:  # where texts are of another type, what would be said of texts is of no use
         said = [*([is_other] if is_other else [rule(shape) for rule in _RULES]), *doubts]
-    cut = "" if tally.is_whole else f"more different cells than memory holds: only the first {tally.rows} were counted"
+    cut = "" if tally.is_whole else say("suggest.cut", rows=tally.rows)
     return Suggestion(
         name=name,
         type=kind,
@@ -195,8 +198,8 @@ def _is_identifier(shape: _Shape) -> str:
     if shape.kind not in ("string", "integer") or len(shape.values) <= _LIST or share < _HEAPED:
         return ""
     if share > _UNIQUE:
-        return 'nearly every row has a value of its own: role "identifier" if it names rows, or leave the column out'
-    return 'many values stand in a few rows each: if they name people, role "identifier" and a privacyUnit'
+        return say("suggest.unique")
+    return say("suggest.few_rows")
 
 
 def _is_list(shape: _Shape) -> str:
@@ -204,11 +207,11 @@ def _is_list(shape: _Shape) -> str:
     count = len(shape.values)
     is_short = count <= min(_LIST, max(_FEW, _REPEATED * shape.rows))
     if shape.kind == "string" and count > 1 and is_short:
-        return "few texts: list all that can occur, from a code book"
+        return say("suggest.few_texts")
     if shape.kind == "string" and not is_short:
-        return "many texts: a code book, a hierarchy of prefixes, or `lapwing schema learn` with a delta"
+        return say("suggest.many_texts")
     if shape.kind in _NUMBERS and 1 < count <= _FEW:
-        return "few numbers: if they are codes, list them as categories"
+        return say("suggest.few_numbers")
     return ""
 
 
@@ -223,7 +226,7 @@ def _is_sentinel(shape: _Shape) -> str:
         for place, gap, rest in ends
         if shape.counts[place] > max(1.0, _SENTINEL * shape.rows) and (gap > rest or _is_code(x, place))
     ]
-    return f"{' and '.join(apart)} may be a code and no number: then list it as special" if apart else ""
+    return say("suggest.codes", values=" and ".join(apart)) if apart else ""
 
 
 def _is_code(x: np.ndarray, place: int) -> bool:
@@ -238,7 +241,7 @@ def _is_heaped(shape: _Shape) -> str:
     if shape.kind not in _NUMBERS or len(shape.values) <= _FEW:
         return ""
     zeros = int(shape.counts[shape.numbers == 0].sum())
-    return "many zeros among other numbers: special [0] keeps them apart" if zeros > _HEAPED * shape.rows else ""
+    return say("suggest.zeros") if zeros > _HEAPED * shape.rows else ""
 
 
 def _is_skewed(shape: _Shape) -> str:
@@ -249,7 +252,7 @@ def _is_skewed(shape: _Shape) -> str:
     order = np.argsort(sizes)
     is_half = np.cumsum(shape.counts[order]) * 2 >= shape.rows
     median = float(sizes[order][int(np.argmax(is_half))])
-    return 'numbers of many sizes: scale "log"' if sizes.max() > _SPREAD * max(median, 1e-300) and median > 0 else ""
+    return say("suggest.sizes") if sizes.max() > _SPREAD * max(median, 1e-300) and median > 0 else ""
 
 
 def _decimals(shape: _Shape) -> str:
@@ -261,21 +264,19 @@ def _decimals(shape: _Shape) -> str:
     places = len(too_fine)
     if places > _MOST_DECIMALS:
         return ""
-    return (
-        f"all in steps of {10.0**-places:g}: give that as resolution" if places else "only whole numbers: type integer"
-    )
+    return say("suggest.steps", step=10.0 ** (-places)) if places else say("suggest.whole")
 
 
 def _is_midnight(shape: _Shape) -> str:
     """Say where moments are days."""
     is_day = shape.kind == "datetime" and not (shape.numbers % DAY_MICROSECONDS).any()
-    return "all at midnight: type date" if is_day else ""
+    return say("suggest.midnight") if is_day else ""
 
 
 def _is_full(shape: _Shape) -> str:
     """Say where no cell is empty, and none holds a text that may stand for missing."""
     has_all = not shape.missing and not shape.markers and len(shape.values) > 1
-    return "no cell is empty: required, if none can be" if has_all else ""
+    return say("suggest.required") if has_all else ""
 
 
 def _may_be_codes(shape: _Shape) -> str:
@@ -283,17 +284,17 @@ def _may_be_codes(shape: _Shape) -> str:
     if not have_codes(shape.texts):
         return ""
     if shape.kind in _NUMBERS:
-        return 'some are written as 00123 or 12E3, which a number loses: type "string" keeps them'
+        return say("suggest.number_codes")
     if shape.kind != "string" or not are_numbers(shape.values.filter(~shape.values.is_in(shape.markers))).all():
         return ""
-    return 'digits that begin with a zero, or as in 12E3, are read as text: type "integer" or "number" if not codes'
+    return say("suggest.text_codes")
 
 
 def _is_spaced(shape: _Shape) -> str:
     """Say where texts have white space at their ends."""
     if shape.kind != "string" or not (shape.values != shape.values.str.strip_chars()).any():
         return ""
-    return "texts with white space at their ends, which make other texts: take it out of the table, or list it, too"
+    return say("suggest.spaced")
 
 
 def _has_twins(shape: _Shape) -> str:
@@ -303,12 +304,11 @@ def _has_twins(shape: _Shape) -> str:
     bare = shape.values.str.normalize("NFKC").str.strip_chars().str.replace_all(r"\s+", " ").str.to_lowercase()
     if bare.n_unique() == len(bare):
         return ""
-    return "texts that differ in case or white space alone are different texts: make them one in the table, or list all"
+    return say("suggest.twins")
 
 
-_ONE_VALUE: Final = "has one value only: leave the column out"
 _RULES: Final[tuple[Callable[[_Shape], str], ...]] = (
-    lambda shape: _ONE_VALUE if len(shape.values) == 1 and not shape.missing else "",
+    lambda shape: say("suggest.one_value") if len(shape.values) == 1 and not shape.missing else "",
     _is_identifier,
     _is_list,
     _is_sentinel,
@@ -316,7 +316,7 @@ _RULES: Final[tuple[Callable[[_Shape], str], ...]] = (
     _is_skewed,
     _decimals,
     _is_midnight,
-    lambda shape: f"may stand for missing: {' '.join(shape.markers)}" if shape.markers else "",
+    lambda shape: say("suggest.missing", markers=" ".join(shape.markers)) if shape.markers else "",
     _is_full,
 )
 _DOUBTS: Final[tuple[Callable[[_Shape], str], ...]] = (

@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 import polars as pl
 
+from lapwing.extras.evaluate.words import say
 from lapwing.rows.cells import (
     Numbers,
     RawColumn,
@@ -176,8 +177,8 @@ def rival(texts: pl.Series, field: Field) -> str:
     has_sign = bool(present.str.contains(sign, literal=True).any())
     if sign not in (".", ",") or not has_sign or not present.str.contains(thousands).all():
         return ""
-    now, other = ("between thousands", "before a fraction") if is_group else ("before a fraction", "between thousands")
-    return f'may "{sign}" stand {other}? that it stands {now} is a guess: see decimalChar and groupChar'
+    key = "written.fraction" if is_group else "written.thousands"
+    return say(key, sign=sign)
 
 
 def _rival_of_dates(texts: pl.Series, field: Field) -> str:
@@ -189,8 +190,8 @@ def _rival_of_dates(texts: pl.Series, field: Field) -> str:
     pairs = ((way, other) for way in ways if _reads(texts, kind, _by(way)) for other in _other_orders(way))
     for way, other in pairs:
         if _reads(texts, kind, _by(other)):
-            rule = "which part is the year?" if other.startswith("%y") else "may day and month be the other way round?"
-            return f"{rule} the format {way} is a guess, {other} reads all cells, too"
+            key = "written.year_part" if other.startswith("%y") else "written.day_month"
+            return say(key, way=way, other=other)
     return ""
 
 
@@ -220,12 +221,12 @@ def cure(field: Field, guess: ColumnGuess) -> str:
     if found.type not in _ALIKE_TYPES.get(field.type, (field.type,)):
         keys = {"type": found.type, **keys}
     is_new = bool(keys) and keys != field.reading.to_dict()
-    return f"write {json.dumps(keys, ensure_ascii=False)[1:-1]} in its field" if is_new else ""
+    return say("written.field", keys=json.dumps(keys, ensure_ascii=False)[1:-1]) if is_new else ""
 
 
 def marker_cure(markers: Sequence[str]) -> str:
     """Return what to write where cells hold usual markers for missing."""
-    return f"list {' and '.join(map(quote, markers))} in missingValues" if markers else ""
+    return say("written.markers", markers=say("written.and").join(map(quote, markers))) if markers else ""
 
 
 def _texts(cells: RawColumn) -> pl.Series:
@@ -307,7 +308,7 @@ def other_type(texts: pl.Series) -> str:
         kind = "date" if is_day[is_time].all() else "datetime"
         return _but_for_a_few("dates", kind, texts.filter(pl.Series(~is_time)))
     if _where_nearly_all(texts, lambda some: some.str.contains(_OTHER_DATES).to_numpy()) is not None:
-        return "look like dates: write them as 2011-12-31"
+        return say("written.other_dates")
     return ""
 
 
@@ -340,10 +341,8 @@ def _told_apart(texts: pl.Series, check: Callable[[pl.Series], np.ndarray]) -> t
 def _but_for_a_few(what: str, kind: str, others: pl.Series) -> str:
     """Say of which type texts are, and which of the others are usual markers."""
     if not len(others):
-        return f"all are {what}: type {kind}"
+        return say(f"written.{what}.all", type=kind)
     markers = markers_among(others)
     # A list of a field's own replaces the default, which is the empty text.
-    such = f", such as {json.dumps(['', *markers])}" if markers else ' beside ""'
-    return (
-        f"{what} but for a few texts: type {kind}, and those texts into missingValues{such} (codes: list as categories)"
-    )
+    such = say("written.such", markers=json.dumps(["", *markers])) if markers else say("written.beside")
+    return say(f"written.{what}.but", type=kind, such=such)

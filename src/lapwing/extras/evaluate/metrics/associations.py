@@ -126,28 +126,9 @@ def _standardised(codes: Cells, domain: Domain, *, ranked: bool) -> Floats:
 
 MOST_COLUMNS: Final = 60  # columns that are compared with each other; of more, so many are drawn
 MOST_ROWS: Final = 2**17  # rows of a table that are compared; of more, so many are drawn
-PEARSON: Final = Metric(
-    key="correlation_difference",
-    title="Correlations",
-    unit="correlation",
-    meaning="Mean size of the difference between a correlation of two ordered columns and the real one, 0 to 2.",
-    reference="Pearson's correlation, over the rows in which both columns have a regular value.",
-)
-SPEARMAN: Final = Metric(
-    key="rank_correlation_difference",
-    title="Rank correlations",
-    unit="correlation",
-    meaning="Mean size of the difference between a rank correlation of two ordered columns and the real one, 0 to 2.",
-    reference="Spearman's correlation, over the rows in which both columns have a regular value.",
-)
-ASSOCIATION: Final = Metric(
-    key="association_difference",
-    title="Strength of dependence",
-    unit="information correlation",
-    meaning="Mean size of the difference between how strongly two columns depend on each other and how strongly they "
-    "do in the real table, 0 to 1.",
-    reference="Linfoot, An informational measure of correlation (1957), scaled to reach 1.",
-)
+PEARSON: Final = Metric("correlation_difference")
+SPEARMAN: Final = Metric("rank_correlation_difference")
+ASSOCIATION: Final = Metric("association_difference")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

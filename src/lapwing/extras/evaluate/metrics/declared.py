@@ -15,6 +15,7 @@ import numpy as np
 
 from lapwing.errors import ParameterError
 from lapwing.extras.evaluate.metrics.metric import REAL, SYNTHETIC, Compared, Estimate, Metric, height
+from lapwing.extras.evaluate.words import say
 from lapwing.maths.arrays import Codes, Floats, read_only
 from lapwing.model.compared import compared_cells
 from lapwing.schema.fields import Field, weights_at
@@ -104,13 +105,11 @@ def declared_notes(found: Declared | None) -> list[str]:
     if found is None:
         return []
     notes = []
-    for name, what in ((REAL, "what real rows break is no rule"), (SYNTHETIC, "rows of a release break none")):
+    for name in (REAL, SYNTHETIC):
         if found.broken[name]:
             worst = max(found.rules, key=lambda fit: fit.broken[name])
-            notes.append(
-                f"{found.broken[name]:,} of {found.rows[name]:,} {name} rows break a declared rule, "
-                f"{worst.broken[name]:,} of them {visible(worst.rule)}: {what}"
-            )
+            counts = {"broken": found.broken[name], "rows": found.rows[name], "most": worst.broken[name]}
+            notes.append(say(f"rules.broken.{name}", rule=visible(worst.rule), **counts))
     return notes
 
 
@@ -142,29 +141,9 @@ def _gap(codes: Codes, table: CodedTable) -> float:
 
 
 LISTED: Final = 20  # cells of a column that are listed in files: those with most weight
-TOTAL_ERROR: Final = Metric(
-    key="weighted_total_error",
-    title="weighted totals of cells, relative",
-    unit="share of the total weight",
-    meaning="Sum of the absolute differences of the weighted totals over the cells of a column, divided by the total "
-    "weight, averaged over columns; 0 for equal totals.",
-    reference="Ours: totals, not shares, are what users of a survey add up.",
-)
-SHARE_ERROR: Final = Metric(
-    key="weighted_variation",
-    title="weighted shares of cells",
-    unit="share of the total weight",
-    meaning="Total variation of the weighted shares of a column's cells, averaged over columns; from 0 to 1.",
-    reference="Half the sum over cells of the absolute difference in weighted share.",
-)
-MEAN_ERROR: Final = Metric(
-    key="weighted_mean_error",
-    title="weighted means",
-    unit="real standard deviations",
-    meaning="Absolute difference of the weighted means of a numeric or date column, in real weighted standard "
-    "deviations, averaged over such columns; 0 for equal means.",
-    reference="Means as users of a survey take them, each row by its weight.",
-)
+TOTAL_ERROR: Final = Metric("weighted_total_error")
+SHARE_ERROR: Final = Metric("weighted_variation")
+MEAN_ERROR: Final = Metric("weighted_mean_error")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

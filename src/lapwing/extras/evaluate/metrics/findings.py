@@ -104,8 +104,8 @@ def plain(value: Any) -> Any:  # noqa: ANN401
 
 
 def _metric(compared: Compared) -> dict[str, Any]:
-    figures = {"columns": compared.columns, "rows": compared.rows, "values": plain(compared.values)}
-    return {**plain(compared.metric), **figures}
+    told = {name: getattr(compared.metric, name) for name in ("key", "title", "unit", "meaning", "best", "reference")}
+    return {**told, "columns": compared.columns, "rows": compared.rows, "values": plain(compared.values)}
 
 
 def _by_table(found: Mapping[str, Variation] | None) -> dict[str, Any] | None:
@@ -157,15 +157,7 @@ def _variations(found: Findings) -> list[Compared]:
     """Return the mean total variation of the tables with so many columns."""
     compared = []
     for place, tables in enumerate(found.tables[SYNTHETIC]):
-        count = f"{tables.ways} columns" if tables.ways > 1 else "one column"
-        metric = Metric(
-            key=f"total_variation_{tables.ways}",
-            title=f"Tables of {count}, mean",
-            unit="share of rows",
-            meaning=f"Mean total variation of the tables of {count}: the share of rows that would have to change for a "
-            "table to be the real one, from 0 to 1.",
-            reference="Half the sum over cells of the absolute difference in share.",
-        )
+        metric = Metric(f"total_variation_{tables.ways}")
         halves = {name: workload_error(each[place]) for name, each in found.tables.items()}
         values = {
             name: Estimate(value=each.value / 2, standard_error=each.standard_error / 2)
@@ -178,19 +170,9 @@ def _variations(found: Findings) -> list[Compared]:
 def _gaps(found: Findings) -> list[Compared]:
     """Return the mean total variation of what is missing together, and where."""
     compared = []
-    kinds = (
-        ("missing_together", "Missing together, mean", found.together, "which cells of a row are regular together"),
-        ("missing_given", "Missing given a column, mean", found.given, "where on another column cells are missing"),
-    )
-    for key, title, tables, what in kinds:
+    for key, tables in (("missing_together", found.together), ("missing_given", found.given)):
         if tables is not None:
-            metric = Metric(
-                key=key,
-                title=title,
-                unit="share of rows",
-                meaning=f"Mean total variation of {what}, from 0 to 1.",
-                reference="Total variation of two columns, one or both taken as there or not.",
-            )
+            metric = Metric(key)
             values = _exact({name: each.mean for name, each in tables.items()})
             columns = len(found.columns[SYNTHETIC])
             compared.append(Compared(metric=metric, values=values, rows=found.sampled, columns=columns))
@@ -202,14 +184,6 @@ def _prediction(found: Findings) -> list[Compared]:
     area = found.downstream
     if area is None or area.ceiling - area.floor < LESSON:
         return []
-    metric = Metric(
-        key=PREDICTION,
-        title="Prediction of the target, AUC",
-        unit="AUC",
-        meaning="Area under the ROC curve of a classifier that was trained on synthetic rows and tested on real ones, "
-        "from 0.5 (knows nothing) to 1; beside it the same trained on real rows, and the majority class.",
-        best=1.0,
-        reference="Train on synthetic rows, test on real ones.",
-    )
+    metric = Metric(PREDICTION, best=1.0)
     values = _exact({SYNTHETIC: area.auc, BOOTSTRAP: area.ceiling, INDEPENDENT: area.floor})
     return [Compared(metric=metric, values=values, columns=len(found.columns[SYNTHETIC]))]

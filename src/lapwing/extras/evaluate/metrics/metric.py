@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lapwing.errors import ParameterError
+from lapwing.extras.evaluate.words import say
 from lapwing.maths.arrays import Cells, Codes, Floats
 from lapwing.schema.scalars import quote
 
@@ -96,16 +97,32 @@ def jackknife_estimate(figures: Floats) -> Estimate:
     return Estimate(value=float(figures[0]), standard_error=error)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Metric:
-    """Say what a figure measures; meaning: one sentence for a reader who has never met it, with the figure's range."""
+    """Say what a figure measures, in the words of its key; best: the figure of equal tables."""
 
     key: str
-    title: str
-    unit: str
-    meaning: str
     best: float = 0.0
-    reference: str
+
+    @property
+    def title(self) -> str:
+        """What it is called."""
+        return say(f"metric.{self.key}.title")
+
+    @property
+    def unit(self) -> str:
+        """What it is measured in."""
+        return say(f"metric.{self.key}.unit")
+
+    @property
+    def meaning(self) -> str:
+        """One sentence for a reader who has never met it, with the figure's range."""
+        return say(f"metric.{self.key}.meaning")
+
+    @property
+    def reference(self) -> str:
+        """Where it was defined."""
+        return say(f"metric.{self.key}.reference")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

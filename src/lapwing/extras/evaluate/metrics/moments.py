@@ -118,52 +118,14 @@ MOST_PRODUCTS: Final = 2**35
 
 MOST_BY_THREES: Final = 128  # coordinates that are compared by threes, however few the rows
 _BLOCKS: Final = 8
-_PAPER: Final = "Boedihardjo, Strohmer, Vershynin, Covariance's Loss is Privacy's Gain"
 
 
-MARGINAL_ERROR: Final = {
-    ways: Metric(
-        key=f"marginal_error_{ways}",
-        title=f"{ways}-way marginals, root mean square",
-        unit="share of rows",
-        meaning=f"Root-mean-square difference of the mean product of {ways} coordinates (of true-or-false columns: the "
-        f"share of rows in which {'all are' if ways > 1 else 'it is'} true), over all sets of {ways}; from 0 to 1.",
-        reference=f"{_PAPER}, formula (1.2)",
-    )
-    for ways in (1, 2, 3)
-}
-COVARIANCE_LOSS: Final = Metric(
-    key="covariance_loss",
-    title="covariance loss",
-    unit="squared length, rows at most 1 long",
-    meaning="Frobenius norm of the difference of the covariance matrices, rows being scaled to length at most 1; from "
-    "0 to 1.42.",
-    reference=f"{_PAPER}, Lemma 3.1",
-)
+MARGINAL_ERROR: Final = {ways: Metric(f"marginal_error_{ways}") for ways in (1, 2, 3)}
+COVARIANCE_LOSS: Final = Metric("covariance_loss")
 
 
-MOMENT_LOSS: Final = {
-    degree: Metric(
-        key=f"moment_loss_{degree}",
-        title=f"moment loss of degree {degree}",
-        unit=f"length to the power of {degree}, rows at most 1 long",
-        meaning=f"Norm of the difference of the mean tensors of all products of {degree} coordinates, rows being "
-        "scaled to length at most 1; from 0 to 1.42.",
-        reference=f"{_PAPER}, (2.1)",
-    )
-    for degree in (2, 3)
-}
-MOMENT_BOUND: Final = {
-    degree: Metric(
-        key=f"moment_bound_{degree}",
-        title=f"bound of the moment loss of degree {degree}",
-        unit=f"length to the power of {degree}, rows at most 1 long",
-        meaning=f"What the moment loss of degree {degree} is at most where rows are averages of groups of real rows: "
-        f"{4**degree} times the covariance loss of the same coordinates. Other tables may pass it.",
-        reference=f"{_PAPER}, Theorem 3.10",
-    )
-    for degree in (2, 3)
-}
+MOMENT_LOSS: Final = {degree: Metric(f"moment_loss_{degree}") for degree in (2, 3)}
+MOMENT_BOUND: Final = {degree: Metric(f"moment_bound_{degree}") for degree in (2, 3)}
 
 
 def compare_moments(

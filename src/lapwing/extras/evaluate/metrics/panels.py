@@ -34,57 +34,8 @@ MOST_UNITS: Final = 2**15  # units of a table whose trajectories are compared
 _COUNTED: Final = 2**20  # cells up to which counting is faster than sorting
 _BLOCK: Final = 2**10
 
-_MARKOV: Final = "Wang et al., PrivTrace: Differentially Private Trajectory Synthesis by Adaptive Markov Models (2023)"
-_NGRAMS: Final = "Chen, Ács, Castelluccia, Differentially Private Sequential Data Publication via N-Grams (2012)"
-_LAWS: Final = (
-    ("transitions", "transitions", "a column's state and its next state; mean of columns", _MARKOV),
-    (
-        "next_states",
-        "next state, given the state",
-        "a column's next state given the state, mean over the real states, where a state that the other table has "
-        "before no other one counts as 1; mean of columns",
-        _MARKOV,
-    ),
-    ("triples", "runs of three states", "three successive states of a column; mean of columns", _NGRAMS),
-    ("positions", "states by position", "a row's position in its unit and its state; mean of columns", _NGRAMS),
-    ("gaps", "gaps between rows", "the gap from a row to the next, in cells that double", _MARKOV),
-    ("rows_per_unit", "rows per unit", "the number of rows of a unit", _MARKOV),
-)
-_OTHERS: Final = (
-    Metric(
-        key="gap_lengths",
-        title="W1 of gaps between rows",
-        unit="real standard deviations",
-        meaning="Mean distance by which gaps have to be moved to become the real ones.",
-        reference="Vallender (1974), as in lapwing.extras.evaluate.metrics.samples",
-    ),
-    Metric(
-        key="siblings",
-        title="agreement of siblings",
-        unit="share of pairs",
-        meaning="How far the share of pairs of rows of one unit that agree in a column is from the real one, from 0 to "
-        "1; mean of columns.",
-        reference="pairs of rows counted, in the cells of lapwing.extras.evaluate.metrics.panels",
-    ),
-    Metric(
-        key="trajectories",
-        title="MMD of whole trajectories",
-        unit="difference of means",
-        meaning="The largest difference in mean that a smooth function of a unit's first 8 rows, all columns at once, "
-        "can have, 0 to 1.41.",
-        reference="Gretton et al., A kernel two-sample test (2012); kernel exp(-3 share of cells that differ).",
-    ),
-)
-METRICS: Final = {
-    key: Metric(
-        key=key,
-        title=title,
-        unit="total variation",
-        meaning=f"Total variation between the laws of {law}; from 0 to 1.",
-        reference=reference,
-    )
-    for key, title, law, reference in _LAWS
-} | {metric.key: metric for metric in _OTHERS}
+_LAWS: Final = ("transitions", "next_states", "triples", "positions", "gaps", "rows_per_unit")
+METRICS: Final = {key: Metric(key) for key in (*_LAWS, "gap_lengths", "siblings", "trajectories")}
 """What is measured, by key."""
 
 

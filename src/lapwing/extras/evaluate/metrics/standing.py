@@ -7,12 +7,13 @@ the place into words; an estimate is judged by its less favourable end, two stan
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
 from lapwing.extras.evaluate.metrics.findings import PREDICTION
 from lapwing.extras.evaluate.metrics.metric import BOOTSTRAP, INDEPENDENT, SYNTHETIC, Compared, Estimate, Metric
+from lapwing.extras.evaluate.words import say
 
 Verdict = Literal["closer", "fresh", "most", "part", "none", "worse", "sparse", "several", "far"]
 
@@ -36,18 +37,6 @@ _FARTHEST: Final = 2.0  # larger places are shown as "> 200 %"
 _ROUNDING: Final = 1e-6  # a standard error below this share of its figure comes from floating point
 _EPSILON: Final = 1e-12  # a distance below this comes from floating point
 
-WORDS: Final[Mapping[Verdict, str]] = {
-    "closer": "closer than a resample",
-    "fresh": "as close as a resample",
-    "most": "most of the dependence kept",
-    "part": "part of the dependence kept",
-    "none": "no better than independent columns",
-    "worse": "worse than independent columns",
-    "sparse": "too few rows to distinguish from a resample",
-    "several": "several times as far as a resample",
-    "far": "much farther than a resample",
-}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
@@ -70,16 +59,16 @@ class Standing:
     @property
     def words(self) -> str:
         """The verdict in words, with its figure where there is no place."""
-        text = WORDS[self.verdict]
+        text = say(f"standing.{self.verdict}")
         if self.verdict in ("several", "far") and self.times is not None:
             if self.times <= SAME:
-                return "too uncertain to tell"
-            text = f"{self.times:.2g} times as far as a resample" if self.times < 100 else WORDS["far"]
+                return say("standing.uncertain")
+            text = say("standing.times", times=self.times) if self.times < 100 else say("standing.far")
         own, low, high = (
             abs(each.value - self.metric.best) for each in (self.synthetic, self.bootstrap, self.independent)
         )
         if self.place is None and low < high <= own:
-            text += ", and no closer than independent columns"
+            text += say("standing.no_closer")
         return text
 
 

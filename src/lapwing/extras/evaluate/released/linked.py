@@ -6,8 +6,9 @@ from typing import Final
 
 from lapwing.extras.evaluate.released.report import release_sections
 from lapwing.extras.evaluate.report.page import render
+from lapwing.extras.evaluate.report.parts import section, table
 from lapwing.extras.evaluate.report.promise import promise_section
-from lapwing.extras.evaluate.words import say, section, table
+from lapwing.extras.evaluate.words import say
 from lapwing.model.certificate.certificate import Certificate
 from lapwing.present.certificates import verdict_facts
 from lapwing.present.document import Facts, Page, Section, Text, of_table, sentence, warnings_of

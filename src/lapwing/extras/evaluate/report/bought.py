@@ -6,8 +6,9 @@ from dataclasses import replace
 from lapwing.extras.evaluate.metrics.tables.public_tables import NoisyVariation
 from lapwing.extras.evaluate.report.charts import interval_dots
 from lapwing.extras.evaluate.report.cost import cost_section
+from lapwing.extras.evaluate.report.parts import section, table
 from lapwing.extras.evaluate.report.promise import promise_section
-from lapwing.extras.evaluate.words import say, section, table
+from lapwing.extras.evaluate.words import say
 from lapwing.model.certificate.certificate import Certificate
 from lapwing.present.document import Section, Text, counted
 

@@ -12,7 +12,8 @@ from lapwing.extras.evaluate.metrics.metric import BOOTSTRAP, SYNTHETIC
 from lapwing.extras.evaluate.metrics.overlays import ColumnOverlay
 from lapwing.extras.evaluate.metrics.standing import SEVERAL
 from lapwing.extras.evaluate.report.charts import bars, histogram
-from lapwing.extras.evaluate.words import say, section, table
+from lapwing.extras.evaluate.report.parts import section, table
+from lapwing.extras.evaluate.words import say
 from lapwing.present.document import Chart, Part, Section, Table, Text, clipped, counted, labelled, percent, signed
 from lapwing.schema.schemas import Schema
 

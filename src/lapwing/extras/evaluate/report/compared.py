@@ -11,9 +11,10 @@ from lapwing.extras.evaluate.metrics.standing import APART, FRESH, MOST, NONE, P
 from lapwing.extras.evaluate.report.charts import altair, colour, distinct, drawn, ramp
 from lapwing.extras.evaluate.report.columns import columns_section
 from lapwing.extras.evaluate.report.pairs import maps_section, pairs_section, worst_section
+from lapwing.extras.evaluate.report.parts import section, table
 from lapwing.extras.evaluate.report.tables import gaps_section, panel_section, rules_section, weighted_section
 from lapwing.extras.evaluate.report.uses import disclosure_section, prediction_section, subgroups_section
-from lapwing.extras.evaluate.words import say, section, table
+from lapwing.extras.evaluate.words import say
 from lapwing.present.document import Chart, Fact, Facts, Part, Section, Table, Text, crossed, percent
 from lapwing.schema.schemas import Schema
 

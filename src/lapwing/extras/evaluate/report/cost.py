@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from lapwing.extras.evaluate.report.charts import bars, budget_bar
-from lapwing.extras.evaluate.words import say, section, table
+from lapwing.extras.evaluate.report.parts import section, table
+from lapwing.extras.evaluate.words import say
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.plain import at_least
 from lapwing.model.accuracy import Accuracy, MarginalAccuracy

@@ -13,7 +13,8 @@ from lapwing.extras.evaluate.metrics.overlays import MapOverlay
 from lapwing.extras.evaluate.metrics.standing import APART, PART, SEVERAL, standing
 from lapwing.extras.evaluate.metrics.tables.variation import Variation
 from lapwing.extras.evaluate.report.heat_maps import heat_map, map_heat
-from lapwing.extras.evaluate.words import say, section, table
+from lapwing.extras.evaluate.report.parts import section, table
+from lapwing.extras.evaluate.words import say
 from lapwing.present.document import Chart, Part, Section, Table, Text, clipped, crossed, percent
 
 WORST: Final = 10  # tables named of each number of columns

@@ -2,7 +2,8 @@
 
 from typing import Final
 
-from lapwing.extras.evaluate.words import say, section, table
+from lapwing.extras.evaluate.report.parts import section, table
+from lapwing.extras.evaluate.words import say
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.plain import at_least
 from lapwing.model.certificate.attack import most_found, most_right, up

@@ -10,10 +10,11 @@ from collections.abc import Sequence
 from typing import Final
 
 from lapwing.extras.evaluate.report.cost import accuracy_section, cost_section
+from lapwing.extras.evaluate.report.parts import section, table
 from lapwing.extras.evaluate.report.promise import assumed_section, declared_sections, promise_section, protected
 from lapwing.extras.evaluate.report.released_columns import ReleasedColumn, ReleasedMap, column_parts
 from lapwing.extras.evaluate.report.released_pairs import ReleasedPairs, counted_pairs, pairs_section
-from lapwing.extras.evaluate.words import say, section, table
+from lapwing.extras.evaluate.words import say
 from lapwing.kernel.questions.questions import Answer
 from lapwing.model.accuracy import Accuracy
 from lapwing.model.certificate.attack import most_right, up

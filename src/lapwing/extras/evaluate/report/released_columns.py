@@ -21,7 +21,8 @@ from lapwing.extras.evaluate.metrics.bars import (
 from lapwing.extras.evaluate.metrics.overlays import coordinate_pairs
 from lapwing.extras.evaluate.report.charts import bars, histogram
 from lapwing.extras.evaluate.report.heat_maps import map_heat
-from lapwing.extras.evaluate.words import say, table
+from lapwing.extras.evaluate.report.parts import table
+from lapwing.extras.evaluate.words import say
 from lapwing.kernel.questions.questions import Answer
 from lapwing.model.evidence import AskedTable, intervals, measured_groupings
 from lapwing.model.model import ReleasedModel

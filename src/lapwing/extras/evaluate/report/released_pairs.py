@@ -12,8 +12,9 @@ import numpy as np
 
 from lapwing.errors import CapacityError
 from lapwing.extras.evaluate.report.heat_maps import heat_map
+from lapwing.extras.evaluate.report.parts import section
 from lapwing.extras.evaluate.report.released_columns import LEAST, model_codes, most_frequent
-from lapwing.extras.evaluate.words import say, section
+from lapwing.extras.evaluate.words import say
 from lapwing.kernel.questions.misfit_rows.question import MisfitRows
 from lapwing.maths.associations import strength
 from lapwing.model.certificate.certificate import Certificate

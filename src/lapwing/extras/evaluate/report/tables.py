@@ -9,7 +9,8 @@ from lapwing.extras.evaluate.metrics.metric import BOOTSTRAP, INDEPENDENT, REAL,
 from lapwing.extras.evaluate.metrics.panels import PanelErrors
 from lapwing.extras.evaluate.metrics.tables.variation import Variation
 from lapwing.extras.evaluate.report.charts import bars
-from lapwing.extras.evaluate.words import say, section, table
+from lapwing.extras.evaluate.report.parts import section, table
+from lapwing.extras.evaluate.words import say
 from lapwing.present.document import Part, Section, Table, Text, clipped, counted, crossed, labelled, percent
 
 DRAWN: Final = 20  # columns and special values with a bar, those with the most such cells

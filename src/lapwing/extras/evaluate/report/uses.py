@@ -8,7 +8,8 @@ from lapwing.extras.evaluate.metrics.findings import Findings
 from lapwing.extras.evaluate.metrics.prediction.downstream import Downstream
 from lapwing.extras.evaluate.metrics.prediction.subgroups import SubgroupAccuracy
 from lapwing.extras.evaluate.report.charts import interval_dots
-from lapwing.extras.evaluate.words import say, section, table
+from lapwing.extras.evaluate.report.parts import section, table
+from lapwing.extras.evaluate.words import say
 from lapwing.present.document import Part, Section, Table, Text, clipped, counted, percent
 
 GROUPS: Final = 100  # groups in the table, the worst first

@@ -8,7 +8,8 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
-from lapwing.model.certificate.verdict import WORDS, Grade, Word
+from lapwing.model.certificate.notices import Word
+from lapwing.model.certificate.verdict import WORDS, Grade
 from lapwing.release.runs.verdict.terms import Terms
 
 _TOGETHER: Final = {"chance": 1.0, "columns": 1.0, "tables": 0.6, "finer": 0.5, "unmeasured": 0.7}

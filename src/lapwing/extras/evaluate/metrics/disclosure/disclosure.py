@@ -26,6 +26,7 @@ from lapwing.extras.evaluate.metrics.disclosure.singling_out import (
     single_out,
 )
 from lapwing.extras.evaluate.metrics.metric import Interval, Outcome, cells_of, excess, height, wilson
+from lapwing.extras.evaluate.words import say
 from lapwing.maths.arrays import Cells, Codes, Ints
 from lapwing.schema.groupings.domains import Domain
 from lapwing.schema.scalars import quote
@@ -99,30 +100,6 @@ TARGETS: Final = 1000
 """Synthetic rows whose closest rows are looked for; and half as many real rows, and holdout rows, for each guess."""
 
 MOST_SEARCHED: Final = 2**17  # rows among which the closest are looked for; of more, so many are drawn
-NO_PROOF: Final = (
-    "These are sanity checks, not proof: a low figure only says that these attacks learned little, and other attacks "
-    "may learn more. The proof is the certificate."
-)
-INTERVALS: Final = "Intervals are at 95 %: about one in twenty misses by chance alone."
-WHAT_TO_READ: Final = (
-    "Rates can be high without any leak, because rows of the same kind resemble each other. What counts is how far a "
-    "rate is above that on the holdout: that excess is about the people in the release."
-)
-NO_HOLDOUT: Final = (
-    "Without holdout rows a copied row cannot be told from a typical one: closeness to the real rows, and what is "
-    "learned beyond the population, were left out. Pass real rows that the synthetic table was not made from as test=."
-)
-ONE_COLUMN: Final = (
-    "The table has one column: there is nothing to guess it from, and no description by several columns."
-)
-SEARCHED: Final = (
-    f"The tables are large: at most {MOST_SEARCHED:,} rows of each were searched for the closest ones, by way of "
-    "candidates that may miss the closest. Near copies of other rows are not seen; exact copies are."
-)
-NOTHING_SINGLE: Final = "No description of one column fits exactly one synthetic row: that attack could not be tried."
-NOTHING_JOINT: Final = (
-    "No description of several columns fits exactly one synthetic row: that attack could not be tried."
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,19 +200,11 @@ class _Tables:
 def _copies(tables: _Tables, found: Outcome) -> list[Risk]:
     """Tell what was found of all rows; hold as many as the holdout has against each other as wholes."""
     columns = tables.schema.columns
-    meaning = (
-        "The share of synthetic rows that equal a real row in every column, 0 to 1; the baseline is the share of real "
-        "rows that equal another real row, which fresh rows of the same kind would reach."
-    )
-    risks = [_risk("exact_copies", "Exact copies", meaning, found)]
+    risks = [_risk("exact_copies", found)]
     if tables.holdout is None:
         return risks
-    meaning = (
-        "The share of different synthetic rows that occur among real rows, 0 to 1; the control is their share among as "
-        "many holdout rows: the same, where nothing was copied."
-    )
     outcome = copies_beyond_chance(tables.synthetic, tables.like, tables.holdout, columns)
-    return [*risks, _risk("copies", "Copies, against the holdout", meaning, outcome)]
+    return [*risks, _risk("copies", outcome)]
 
 
 def _distances(tables: _Tables, rng: np.random.Generator) -> tuple[ClosestDistances, list[Risk]]:
@@ -246,12 +215,8 @@ def _distances(tables: _Tables, rng: np.random.Generator) -> tuple[ClosestDistan
     found, real, holdout = measure_distances(rows, reference, tables.schema.columns, holdout_codes=control, rng=rng)
     if holdout is None:
         return found, []
-    meaning = (
-        "The share of synthetic rows that are closer to a real row than to any of as many holdout rows, ties counted "
-        "half: 0.5 where nothing was copied, 1 where everything was."
-    )
     outcome, successes, ties = closer_to_real(real, holdout)
-    risk = _risk("closer_to_real", "Closer to the release's rows than to the holdout", meaning, outcome)
+    risk = _risk("closer_to_real", outcome)
     return found, [replace(risk, attacks=height(rows), successes=successes, ties=ties, baseline=0.5)]
 
 
@@ -261,38 +226,29 @@ def _inference(secret: str, tables: _Tables, rng: np.random.Generator) -> Risk:
     controls = None if tables.holdout is None else _some_rows(tables.holdout, TARGETS // 2, rng)
     reference = _some_rows(tables.synthetic, MOST_SEARCHED, rng)
     outcome = guess_secret(targets, controls, reference, tables.schema, secret, rng=rng)
-    meaning = (
-        f"How often a real row's value of {quote(secret)} is that of the synthetic row closest to it in all other "
-        "columns, 0 to 1; the baseline is always guessing the best single value."
-    )
-    risk = _risk("inference", f"Guessing {quote(secret)} from the other columns", meaning, outcome)
+    risk = _risk("inference", outcome, column=quote(secret))
     return replace(risk, column=secret)
 
 
 def _singling_out(tables: _Tables, rng: np.random.Generator) -> tuple[list[Risk], list[str]]:
     """Try descriptions by one column and by several; say which kind there was none of."""
-    kinds = [("one", "one column", single_conditions, NOTHING_SINGLE)]
+    kinds = [("one", single_conditions)]
     if len(tables.schema.columns) > 1:
-        kinds.append(("several", "several columns", joint_conditions, NOTHING_JOINT))
+        kinds.append(("several", joint_conditions))
     # As many synthetic rows as real ones, and strangers in the same proportion to those whom they are held against.
     rows = _some_rows(tables.synthetic, height(tables.like), rng)
     others, targets = _strangers(tables, rng)
     others = _some_rows(others, height(others) * height(rows) // height(tables.like), rng)
     risks, missed = [], []
-    for kind, title, conditions, note in kinds:
+    for kind, conditions in kinds:
         descriptions = conditions(rows, tables.schema, rng=rng)
         if not descriptions:
-            missed.append(note)
+            missed.append(say(f"attack_note.nothing.{kind}"))
             continue
         theirs = conditions(others, tables.schema, rng=rng) if height(others) else ()
         strangers = share_singled(theirs, targets, tables.schema) if theirs else None
-        meaning = (
-            f"Of descriptions by {title} that fit exactly one synthetic row, the share that fits exactly one real row, "
-            "0 to 1; the baseline is that share for rows of other people in the place of the synthetic ones: what a "
-            "release shows that none of the real people is in."
-        )
         outcome = single_out(descriptions, tables.like, tables.holdout, strangers, tables.schema)
-        risks.append(_risk(f"singling_out_{kind}", f"Singling out by {title}", meaning, outcome))
+        risks.append(_risk(f"singling_out_{kind}", outcome))
     return risks, missed
 
 
@@ -305,12 +261,12 @@ def _strangers(tables: _Tables, rng: np.random.Generator) -> tuple[Codes, Codes]
     return second, first
 
 
-def _risk(key: str, title: str, meaning: str, outcome: Outcome) -> Risk:
+def _risk(key: str, outcome: Outcome, **fields: str) -> Risk:
     attack, baseline, control = outcome.attack, outcome.baseline, outcome.control
     beyond = None if control is None else excess(attack, control)
     return Risk(
         key=key,
-        title=title,
+        title=say(f"attack.{key}.title", **fields),
         attacks=int(attack.trials),
         successes=int(attack.successes),
         rate=attack.rate,
@@ -322,18 +278,19 @@ def _risk(key: str, title: str, meaning: str, outcome: Outcome) -> Risk:
         control_interval=None if control is None else control.interval,
         excess=None if beyond is None else beyond[0],
         excess_interval=None if beyond is None else beyond[1],
-        meaning=meaning,
+        meaning=say(f"attack.{key}.meaning", **fields),
     )
 
 
 def _notes(tables: _Tables) -> list[str]:
     """Return what must stand beside the figures."""
-    notes = [NO_PROOF, INTERVALS, NO_HOLDOUT if tables.holdout is None else WHAT_TO_READ]
+    notes = [say("attack_note.no_proof"), say("attack_note.intervals")]
+    notes.append(say("attack_note.no_holdout" if tables.holdout is None else "attack_note.what_to_read"))
     if len(tables.schema.columns) == 1:
-        notes.append(ONE_COLUMN)
+        notes.append(say("attack_note.one_column"))
     rows = max(height(tables.real), height(tables.synthetic))
     if rows > MOST_SEARCHED or TARGETS * rows * len(tables.schema.columns) > EXACT:
-        notes.append(SEARCHED)
+        notes.append(say("attack_note.searched", rows=MOST_SEARCHED))
     return notes
 
 

@@ -29,23 +29,8 @@ _QUARTERS: Final = 4
 _RIDGE: Final = 1e-8  # only so that rows which a line separates have a finite fit
 _NULL: Final = 1e-9
 
-PMSE: Final = Metric(
-    key="propensity_pmse",
-    title="Propensity score (pMSE)",
-    unit="mean squared probability",
-    meaning="How well a logistic regression tells the rows of a table from real ones, with equal numbers of both: "
-    "from 0, not at all, to 0.25, always.",
-    reference="Snoke, Raab, Nowok, Dibben, Slavkovic, General and specific utility measures for synthetic data, "
-    "JRSS A 181 (2018).",
-)
-RATIO: Final = Metric(
-    key="propensity_ratio",
-    title="Propensity score, ratio",
-    unit="times its expectation",
-    meaning="The propensity score as a multiple of what rows drawn from the real table are expected to have: about 1 "
-    "for a table as good as those, 0 for equal tables. It grows with the number of rows.",
-    reference="Snoke et al. (2018), theorem 1.",
-)
+PMSE: Final = Metric("propensity_pmse")
+RATIO: Final = Metric("propensity_ratio")
 
 
 def compare_propensity(
@@ -183,15 +168,7 @@ def _effects(tables: Sequence[Cells], domain: Domain, categories: int) -> list[F
 
 MOST_ROWS: Final = 2**14  # rows of each table: half of them train and half test. Of more, so many are drawn
 MOST_COLUMNS: Final = 60  # columns that are used; of more, so many are drawn
-DETECTION: Final = Metric(
-    key="detection_auc",
-    title="Telling rows apart (trees)",
-    unit="AUC",
-    meaning="How often boosted trees, shown a synthetic and a real row that they have not seen, call the right one "
-    "synthetic: 0.5 by guessing, 1 always. Below 0.5 where rows are copies of real ones, as the bootstrap is.",
-    best=0.5,
-    reference="Lopez-Paz and Oquab, Revisiting classifier two-sample tests, ICLR 2017.",
-)
+DETECTION: Final = Metric("detection_auc", best=0.5)
 
 
 def compare_detection(

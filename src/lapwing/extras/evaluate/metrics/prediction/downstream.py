@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lapwing.errors import LapwingError, ParameterError
+from lapwing.extras.evaluate.words import say
 from lapwing.maths.arrays import Cells, Codes, Floats, Ints
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.domains import Domain
@@ -165,7 +166,6 @@ MAX_ROWS: Final = 2**19
 
 BOOSTING: Final = "histogram gradient boosting"  # the kind of classifier whose area is that of `trained_auc`
 TEST_ROWS: Final = 2**14  # most rows that the other kinds of classifier are tested on, where they have 256 features
-UNTRAINED: Final = "this kind of classifier cannot be trained on these rows"  # why a kind has no figure
 _MOST_LISTED: Final = 255  # categories that the trees split in any two sets; more are split in the order of codes
 
 
@@ -273,7 +273,7 @@ def compare_classifiers(
             auc=auc,
             ceiling=ceiling,
             rows=max(rows, other_rows),
-            note=UNTRAINED if auc is None or ceiling is None else "",
+            note=say("prediction.untrained") if auc is None or ceiling is None else "",
         )
         for kind, (auc, rows), (ceiling, other_rows) in zip(chosen, *found, strict=True)
     )
@@ -352,8 +352,9 @@ def _scores(train: Floats, labels: Ints, test: Floats, is_listed: list[bool], se
         from sklearn.ensemble import HistGradientBoostingClassifier  # noqa: PLC0415
         from threadpoolctl import threadpool_limits  # noqa: PLC0415 - scikit-learn needs it
     except ImportError:
-        message = f"the AUC of a target needs scikit-learn; run {install_command('evaluate')}"
-        raise LapwingError(message, code="LW701") from None
+        raise LapwingError(
+            f"the AUC of a target needs scikit-learn; run {install_command('evaluate')}", code="LW701"
+        ) from None
     listed = [is_listed[place] for place in used.tolist()]
     classifier = HistGradientBoostingClassifier(early_stopping=False, categorical_features=listed, random_state=seed)
     # Threads that wait for each other on a busy machine made one fit take forty times as long.

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from lapwing.errors import ParameterError
 from lapwing.extras.evaluate.metrics.metric import BOOTSTRAP, INDEPENDENT, SYNTHETIC
+from lapwing.extras.evaluate.words import say
 from lapwing.maths.arrays import Codes, Ints, read_only
 from lapwing.model.compared import _size, compared_cells, count_distances, side_by_side
 from lapwing.schema.fields import Field
@@ -186,7 +187,7 @@ def uncounted_tables(schema: Schema, tables: Sequence[Sequence[tuple[str, ...]]]
     """Return a sentence where some of the tables have too many cells to be counted over all rows."""
     cells = {column.name: compared_cells(column.domain) for column in schema.columns}
     count = sum(_size(table, cells) > MOST_CELLS for table in chain.from_iterable(tables))
-    said = f"tables of columns with more than {MOST_CELLS:,} cells, here {count:,}, are those of the rows drawn"
+    said = say("glance.uncounted", cells=MOST_CELLS, tables=count)
     return (said,) if count else ()
 
 

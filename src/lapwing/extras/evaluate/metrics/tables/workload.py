@@ -10,15 +10,7 @@ from typing import Final
 from lapwing.extras.evaluate.metrics.metric import Compared, Estimate, Metric
 from lapwing.extras.evaluate.metrics.tables.variation import Variation
 
-WORKLOAD_ERROR: Final = Metric(
-    key="workload_error",
-    title="workload error, tables of 3 columns",
-    unit="L1 distance of shares",
-    meaning="Sum of the absolute differences in share over the cells of a table, averaged over tables of three columns "
-    "(of all columns, where there are fewer); from 0 for equal shares to 2 for no cell in common.",
-    reference="McKenna, Mullins, Sheldon, Miklau (2022), AIM: An adaptive and iterative mechanism for differentially "
-    "private synthetic data, PVLDB 15(11), Definition 2",
-)
+WORKLOAD_ERROR: Final = Metric("workload_error")
 _WIDEST: Final = 3
 _HALF: Final = 0.5  # largest standard deviation of numbers between 0 and 1
 
@@ -72,17 +64,7 @@ _BEST: Final = 1000.0
 
 
 K_MARGINAL: Final = {  # the metrics by their number of columns, k
-    ways: Metric(
-        key=f"k_marginal_{ways}",
-        title=f"NIST {ways}-marginal score",
-        unit="points of 1000",
-        meaning=f"Share of rows that two tables of {ways} columns have in common, cell by cell, averaged over such "
-        "tables and times 1000; 1000 for equal shares, 0 for no cell in common.",
-        best=_BEST,
-        reference="Task, Bhagat, Howarth (2023), SDNist v2: Deidentified data report tool, NIST, "
-        "https://doi.org/10.18434/mds2-2943",
-    )
-    for ways in (2, 3)
+    ways: Metric(f"k_marginal_{ways}", best=_BEST) for ways in (2, 3)
 }
 
 
