@@ -5,13 +5,15 @@ or parts of an expression: they may hold anything.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import wraps
+from typing import Any, Final, ParamSpec
 
 from lapwing.errors import LapwingError
 from lapwing.present.document import Chart, Table
 from lapwing.version import install_command
 
+P = ParamSpec("P")
 Figures = Sequence[float | None]  # numbers of a chart; None and NaN where there is none
 
 _SERIES: Final = {"released": 1, "synthetic": 1, "real": 2, "bootstrap": 3, "independent": 4}
@@ -112,16 +114,32 @@ def altair() -> Any:  # noqa: ANN401 - a module
     return found
 
 
-def plain_spec(chart: Any) -> Mapping[str, Any]:  # noqa: ANN401 - any chart of altair
-    """Return a chart of altair as JSON values, without what altair adds by its own settings."""
-    spec = chart.to_dict(validate=False)  # a second of a report; what draws it refuses a wrong one
+def unchecked(draw: Callable[P, Chart]) -> Callable[P, Chart]:
+    """Let altair make a chart without checking each of its parts, which takes as long; a wrong one is not drawn."""
+
+    @wraps(draw)
+    def drawing(*args: P.args, **kwargs: P.kwargs) -> Chart:
+        altair()
+        from altair.utils.schemapi import debug_mode  # noqa: PLC0415
+
+        with debug_mode(False):
+            return draw(*args, **kwargs)
+
+    return drawing
+
+
+Lines = Sequence[Mapping[str, Any]]  # a record for each mark
+
+
+def drawn(chart: Any, lines: Lines, height: int | dict[str, Any], *, title: str, meaning: str, figures: Table) -> Chart:  # noqa: ANN401
+    """Return a chart of altair as wide as there is room, with its data, its words and the numbers behind it.
+
+    The data are added last, in the place of a name: altair copies a chart at every step.
+    """
+    named = altair().NamedData(name="lines")
+    spec = chart.properties(width="container", height=height, data=named).to_dict(validate=False)
     spec.pop("config", None)  # the page has one for all charts
-    return dict(spec)
-
-
-def drawn(chart: Any, height: int | dict[str, Any], *, title: str, meaning: str, figures: Table) -> Chart:  # noqa: ANN401
-    """Return a chart of altair as wide as there is room, with its words and the numbers behind it."""
-    return Chart(title, meaning, plain_spec(chart.properties(width="container", height=height)), figures)
+    return Chart(title, meaning, {**spec, "data": {"values": list(lines)}}, figures)
 
 
 Intervals = Mapping[str, tuple[Figures, Figures]]  # per series: lower and upper ends
@@ -132,6 +150,7 @@ _HEIGHT: Final = 170  # of a chart without bars that lie, in pixels
 _HAS_ENDS: Final = "isValid(datum.lower) && isValid(datum.upper)"
 
 
+@unchecked
 def bars(
     labels: Sequence[str],
     series: Mapping[str, Figures],
@@ -151,15 +170,16 @@ def bars(
     place = alt.Y("label:N", sort=None, title=None, axis=alt.Axis(ticks=False, domain=False))
     offset = {"yOffset": alt.YOffset("series:N", sort=list(series))} if len(series) > 1 else {}
     figures = alt.X("value:Q", title=unit, axis=_axis(is_share), scale=alt.Scale(zero=True))
-    base = alt.Chart(alt.Data(values=lines)).encode(y=place, **offset)
+    base = alt.Chart().encode(y=place, **offset)
     layers = [base.mark_bar().encode(x=figures, color=_colours(series))]
     if intervals:
         whiskers = base.transform_filter(_HAS_ENDS).mark_rule(color=colour("ink"), strokeWidth=1.5)
         layers.append(whiskers.encode(x=alt.X("lower:Q", title=unit), x2="upper:Q"))
     behind = _figures(title, labels, series, intervals or {}, is_share)
-    return drawn(alt.layer(*layers), _lying(len(series)), title=title, meaning=meaning, figures=behind)
+    return drawn(alt.layer(*layers), lines, _lying(len(series)), title=title, meaning=meaning, figures=behind)
 
 
+@unchecked
 def histogram(
     labels: Sequence[str],
     starts: Sequence[str],
@@ -187,7 +207,7 @@ def histogram(
         axis=alt.Axis(labelOverlap="greedy", labelAngle=0, labelSeparation=6, labelBound=20, tickSize=0),
     )
     height = alt.Y("value:Q", title=unit, axis=_axis(is_share), scale=alt.Scale(zero=True))
-    base = alt.Chart(alt.Data(values=lines)).encode(x=place)
+    base = alt.Chart().encode(x=place)
     wide = alt.RelativeBandSize(0.94)
     layers = []
     for number, name in enumerate(series):
@@ -198,9 +218,10 @@ def histogram(
         whiskers = base.transform_filter(_HAS_ENDS).mark_rule(color=colour("ink"), strokeWidth=1.2)
         layers.append(whiskers.encode(y=alt.Y("lower:Q", title=unit), y2="upper:Q"))
     behind = _figures(title, labels, series, intervals or {}, is_share)
-    return drawn(alt.layer(*layers), _HEIGHT, title=title, meaning=meaning, figures=behind)
+    return drawn(alt.layer(*layers), lines, _HEIGHT, title=title, meaning=meaning, figures=behind)
 
 
+@unchecked
 def interval_dots(
     labels: Sequence[str],
     values: Figures,
@@ -223,7 +244,8 @@ def interval_dots(
     scale = alt.Scale(zero=True) if ends is None else alt.Scale(domain=list(ends), nice=False, clamp=True)
     shapes = ["circle", "diamond", "triangle-up", "square", "cross"]
     place = alt.Y("label:N", sort=None, title=None, axis=alt.Axis(ticks=False, domain=False, grid=True))
-    base = alt.Chart(alt.Data(values=_long(distinct(labels), series, known))).encode(y=place)
+    lines = _long(distinct(labels), series, known)
+    base = alt.Chart().encode(y=place)
     rule = base.transform_filter(_HAS_ENDS).mark_rule(strokeWidth=2)
     rule = rule.encode(x=alt.X("lower:Q", title=unit), x2="upper:Q", color=_colours(series))
     dots = base.mark_point(filled=True, opacity=1, size=70).encode(
@@ -232,9 +254,10 @@ def interval_dots(
         shape=alt.Shape("series:N", title=None, scale=alt.Scale(domain=list(series), range=shapes[: len(series)])),
     )
     behind = _figures(title, labels, series, known, is_share)
-    return drawn(alt.layer(rule, dots), _lying(1), title=title, meaning=meaning, figures=behind)
+    return drawn(alt.layer(rule, dots), lines, _lying(1), title=title, meaning=meaning, figures=behind)
 
 
+@unchecked
 def budget_bar(parts: Sequence[tuple[str, float]], *, title: str, meaning: str, unit: str) -> Chart:
     """Return where the budget went: one bar, cut into parts."""
     alt = altair()
@@ -246,7 +269,7 @@ def budget_bar(parts: Sequence[tuple[str, float]], *, title: str, meaning: str, 
         {"part": name, "place": place, "value": amount}
         for place, (name, (_, amount)) in enumerate(zip(names, parts, strict=True))
     ]
-    base = alt.Chart(alt.Data(values=lines)).mark_bar(stroke=colour("ground"), strokeWidth=1.5)
+    base = alt.Chart().mark_bar(stroke=colour("ground"), strokeWidth=1.5)
     chart = base.encode(
         x=alt.X("value:Q", stack="zero", title=unit, axis=alt.Axis(grid=False, tickCount=5)),
         color=alt.Color("part:N", title=None, scale=scale, legend=legend),
@@ -255,7 +278,7 @@ def budget_bar(parts: Sequence[tuple[str, float]], *, title: str, meaning: str, 
     shares = [shown(amount / total if total > 0 else 0.0, is_share=True) for _, amount in parts]
     figures = tuple((name, f"{amount:.4g}", share) for (name, amount), share in zip(parts, shares, strict=True))
     table = Table(title, ("spent on", unit, "share"), figures, numbers=(1, 2))
-    return drawn(chart, 44, title=title, meaning=meaning, figures=table)
+    return drawn(chart, lines, 44, title=title, meaning=meaning, figures=table)
 
 
 def _long(labels: Sequence[str], series: Mapping[str, Figures], intervals: Intervals) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ from lapwing.extras.evaluate.metrics.findings import Findings
 from lapwing.extras.evaluate.metrics.glance import Glance, glance
 from lapwing.extras.evaluate.metrics.metric import SYNTHETIC
 from lapwing.extras.evaluate.metrics.standing import APART, FRESH, MOST, NONE, PART, SAME, Standing, glance_lines
-from lapwing.extras.evaluate.report.charts import altair, colour, distinct, drawn, ramp
+from lapwing.extras.evaluate.report.charts import altair, colour, distinct, drawn, ramp, unchecked
 from lapwing.extras.evaluate.report.columns import columns_section
 from lapwing.extras.evaluate.report.pairs import maps_section, pairs_section, worst_section
 from lapwing.extras.evaluate.report.parts import section, table
@@ -22,6 +22,7 @@ _ENDS: Final = (-0.2, 1.4)  # places that are drawn; what lies beyond stands at 
 _LINE: Final = 20  # height of a line with a dot, in pixels
 
 
+@unchecked
 def place_chart(standings: Sequence[Standing], *, title: str, meaning: str) -> Chart:
     """Return where figures lie between a resample and independent columns; those without a place are left out."""
     alt = altair()
@@ -52,7 +53,7 @@ def place_chart(standings: Sequence[Standing], *, title: str, meaning: str) -> C
     dots = dots.encode(x=across, shape=alt.Shape("shape:N", scale=None))
     chart = alt.layer(zones, marks.encode(x=across), spans, dots)
     height = max(60, _LINE * len(lines))
-    return drawn(chart, height, title=title, meaning=meaning, figures=standings_table(standings))
+    return drawn(chart, (), height, title=title, meaning=meaning, figures=standings_table(standings))
 
 
 def standings_table(standings: Sequence[Standing]) -> Table:

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from lapwing.extras.evaluate.report.charts import altair, distinct, drawn, ramp, shown
+from lapwing.extras.evaluate.report.charts import altair, distinct, drawn, ramp, shown, unchecked
 from lapwing.present.document import Chart, Table
 
 _NUMBER: Final = "isFinite(datum.value) ? format(datum.value, abs(datum.value) >= 1000 ? ',.0f' : '.2~r') : ''"
@@ -14,6 +14,7 @@ _ALL_SHOWN: Final = 30  # rows and columns of a matrix that all have their name 
 _WHOLE: Final = 10  # rows and columns of a matrix that fits a printed page
 
 
+@unchecked
 def heat_map(
     matrix: np.ndarray,
     row_labels: Sequence[str],
@@ -44,16 +45,17 @@ def heat_map(
         alt.Axis(labelOverlap=overlaps[1], **plain),
     )
     size = max(4, min(24, 560 // max(1, len(row_labels))))
-    chart = alt.Chart(alt.Data(values=lines)).mark_rect()
+    chart = alt.Chart().mark_rect()
     chart = chart.encode(
         x=alt.X("column:N", sort=across, scale=alt.Scale(domain=across), title=None, axis=axes[0]),
         y=alt.Y("row:N", sort=down, scale=alt.Scale(domain=down), title=None, axis=axes[1]),
         color=_shades(alt, unit, domain, both_ways=both_ways),
     )
     figures = _matrix_figures(title, values, row_labels, column_labels, unit)
-    return drawn(chart, max(60, size * len(row_labels)), title=title, meaning=meaning, figures=figures)
+    return drawn(chart, lines, max(60, size * len(row_labels)), title=title, meaning=meaning, figures=figures)
 
 
+@unchecked
 def map_heat(
     matrix: np.ndarray,
     x_edges: Sequence[float],
@@ -77,7 +79,7 @@ def map_heat(
         for i, j in np.argwhere(kept).tolist()
     ]
     ends = [alt.Scale(domain=[float(each[0]), float(each[-1])], nice=False, zero=False) for each in (x_edges, y_edges)]
-    chart = alt.Chart(alt.Data(values=lines)).mark_rect()
+    chart = alt.Chart().mark_rect()
     chart = chart.encode(
         x=alt.X("x:Q", title=x_title, scale=ends[0], axis=alt.Axis(grid=False, labelOverlap=True)),
         x2="x2:Q",
@@ -87,7 +89,7 @@ def map_heat(
     )
     labels = [[f"{low:.6g} to {high:.6g}" for low, high in itertools.pairwise(each)] for each in (y_edges, x_edges)]
     figures = _largest(title, values, labels[0], labels[1], (y_title, x_title, unit))
-    return drawn(chart, 380, title=title, meaning=meaning, figures=figures)
+    return drawn(chart, lines, 380, title=title, meaning=meaning, figures=figures)
 
 
 def _shades(alt: Any, unit: str, domain: tuple[float, float], *, both_ways: bool) -> Any:  # noqa: ANN401

@@ -3,7 +3,7 @@
 import contextlib
 import re
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
@@ -68,23 +68,10 @@ def _shown(chart: Any, **_asked: object) -> Any:  # noqa: ANN401 - a chart of al
 
 def _by_itself(chart: Chart, width: int) -> dict[str, Any]:
     """Return the specification of a chart with its data in it, its words above it, and no colour left to a page."""
-    spec = dict(chart.spec)
-    tables = spec.pop("datasets", {})
-    spec = {key: value for key, value in _inlined(spec, tables).items() if key != "$schema"}
+    spec = {key: value for key, value in chart.spec.items() if key != "$schema"}
     words = {"subtitle": textwrap.wrap(chart.meaning, int(width / _LETTER))} if chart.meaning else {}
     found = cleaned({**spec, "width": width, "title": {"text": chart.title, **words}, "description": chart.meaning})
     return dict(_on_paper(found))
-
-
-def _inlined(value: Any, tables: Mapping[str, Any]) -> Any:  # noqa: ANN401 - JSON values
-    """Return a specification in which data stand where they are named, so that it may be part of another one."""
-    if isinstance(value, list):
-        return [_inlined(each, tables) for each in value]
-    if not isinstance(value, dict):
-        return value
-    if set(value) == {"name"} and value["name"] in tables:
-        return {"values": tables[value["name"]]}
-    return {key: each if key == "values" else _inlined(each, tables) for key, each in value.items()}
 
 
 def _on_paper(value: Any) -> Any:  # noqa: ANN401 - JSON values
