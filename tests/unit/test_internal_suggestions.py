@@ -56,6 +56,15 @@ def test_each_column_is_told_what_its_field_may_need(name, says):
     assert says in said(TABLE, name)
 
 
+def test_columns_whose_values_may_name_rows_are_told_apart():
+    found = suggest(TABLE, draft_schema(TABLE).value).value
+
+    assert {each.name for each in found if each.is_identifier} == {
+        each.name for each in found if any("identifier" in advice for advice in each.advice)
+    }
+    assert "person" in {each.name for each in found if each.is_identifier}
+
+
 @pytest.mark.parametrize(
     ("values", "rows", "says"),
     [

@@ -179,7 +179,7 @@ def _field(
     for entry in known:
         tell(f"  catalogue: {entry.name}, {entry.title} ({entry.source})")
     default = "codes" if is_in_book else known[0].name if len(known) == 1 else "learn"
-    if seen is not None and any('role "identifier"' in advice for advice in seen.advice):
+    if seen is not None and seen.is_identifier:
         default = "id"
     kind = "list" if field.type == "string" else "ranged"
     if is_in_book:

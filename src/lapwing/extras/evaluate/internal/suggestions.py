@@ -56,6 +56,7 @@ class Suggestion:
     within: str
     advice: tuple[str, ...]
     doubts: tuple[str, ...] = ()  # of the advice, what says that cells could be read otherwise
+    is_identifier: bool = False  # whether the values may name rows or people
 
 
 @private_boundary
@@ -102,7 +103,7 @@ def _suggestions(drafted: Schema, tallies: Mapping[str, Tally]) -> tuple[Suggest
     if len(drafted.fields) == len(found) == 1:
         # Where the one name looks like a whole line of names, the separator is asked for, and nothing else.
         for named in (named for sign, named in _SEPARATORS.items() if sign in found[0].name):
-            found = (replace(found[0], advice=(say("suggest.separator", sign=named),)),)
+            found = (replace(found[0], advice=(say("suggest.separator", sign=named),), is_identifier=False),)
     return found
 
 
@@ -167,6 +168,7 @@ def _suggestion(field: Field, tally: Tally) -> Suggestion:
         within=_within(shape) if len(shape.values) else "",
         advice=tuple(text for text in [*said, cut] if text),
         doubts=tuple(doubts),
+        is_identifier=bool(len(shape.values)) and not is_other and bool(_is_identifier(shape)),
     )
 
 
