@@ -13,6 +13,7 @@ from fractions import Fraction
 import numpy as np
 import polars as pl
 
+from helpers.saved import changed
 from helpers.unrecorded import RUN
 from lapwing.api.running import run_release
 from lapwing.errors import ParameterError
@@ -167,9 +168,7 @@ def check_answers_alone_reproduce_the_release(make: Make) -> None:
         assert np.array_equal(model.weights, release.model.weights)
         first, second = (
             release.frames(30, seed=5),
-            type(release)(
-                schema=release.schema, model=model, certificate=release.certificate, noisy=release.noisy
-            ).frames(30, seed=5),
+            changed(release, model=model).frames(30, seed=5),
         )
         assert pl.concat(list(first)).equals(pl.concat(list(second)))
 

@@ -57,6 +57,10 @@ class ParameterError(LapwingError):
     """A setting is outside its allowed range."""
 
 
+class OfOneTableError(ParameterError, AttributeError):
+    """Of several tables something is asked for that only one by itself has; for `hasattr` it is not there."""
+
+
 class BudgetError(LapwingError):
     """A request would spend more privacy budget than is left, or under other terms than agreed."""
 

@@ -22,7 +22,7 @@ GONE = {
     "LinkedRelease.sample(self, n=None, seed=None)": "no public name",
     "Plan(*, mechanism, settings, reason, request, lines, relation, privacy_unit, max_rows, expected_rows, accuracy, "
     "effort, delta_gain, max_rows_effects, assumed_fields, dp_fields)": "users do not make plans themselves",
-    "Release(*, schema, model, certificate, noisy, kind='path', seed=None)": "it carries a layout too",
+    "Release(*, schema, model, certificate, noisy, kind='path', seed=None)": "it has a part for each table",
     "Release.sample(self, n=None, seed=None, where=None)": "it takes a layout too",
     "Schema(*, fields, privacy_unit=None, is_draft=False, name='', questions=(), purchases=(), weight=None, "
     "public_tables=(), rules=())": "it takes a dialect too",
@@ -81,7 +81,14 @@ ADDED = [
     "Schema.relations",
     "Schema.tables",
     "Plan(*, mechanism, settings, reason, request, lines, relation, privacy_unit, max_rows, has_public_rows, "
-    "expected_rows, accuracy, effort, delta_gain, max_rows_effects, assumed_fields, dp_fields, notes=())",
+    "expected_rows, accuracy, effort, delta_gain, max_rows_effects, assumed_fields, dp_fields, notes=(), linked=None, "
+    "several=None)",
+    "Plan.linked",
+    "Plan.of_tables(cls, linked, request, parts, *, effort, notes)",
+    "Plan.parts",
+    "Plan.several",
+    "Plan.shares",
+    "Plan.table(self)",
     "Plan.asked",
     "Plan.has_public_rows",
     "Plan.notes",
@@ -89,7 +96,11 @@ ADDED = [
     "Query(sql, url)",
     "Query.sql",
     "Query.url",
-    "Release(*, schema, model, certificate, noisy, kind='path', seed=None, layout=None)",
+    "Release(*, parts, certificate, layouts, seed=None)",
+    "Release.layouts",
+    "Release.linked",
+    "Release.of_one(cls, saved, layout=Layout(kind='path', dtypes={}), seed=None)",
+    "Release.parts",
     "Release.layout",
     "Release.sample(self, n=None, seed=None, where=None, *, like=None)",
     "Release.plot(self, columns=None)",

@@ -13,7 +13,7 @@ import lapwing as lw
 from helpers import databases
 from helpers.command import lapwing
 from lapwing.cli.outputs import resuming
-from lapwing.release.files import read_targets
+from lapwing.release.targets import read_targets
 from lapwing.rows.entry import source_of
 
 SCHEMA = {

@@ -11,7 +11,6 @@ import pytest
 
 import lapwing as lw
 from helpers.command import lapwing
-from lapwing.release.linked.release import LinkedRelease
 
 # Command, its line, and whether it is built. A command that is built offers the options of its line and those of MORE,
 # and --help; one that is not yet built is not shown.
@@ -250,13 +249,6 @@ def test_evaluate_takes_the_settings_of_the_contract():
 def test_synthesize_takes_the_settings_of_the_contract():
     settings = [*SYNTHESIZE, "public_tables", "prior", "memory", "misfits", "shares", "progress"]
     assert list(inspect.signature(lw.synthesize).parameters) == settings
-
-
-def test_rows_of_linked_tables_are_drawn_by_the_settings_of_one():
-    assert (
-        inspect.signature(LinkedRelease.sample).parameters.keys()
-        == inspect.signature(lw.Release.sample).parameters.keys()
-    )
 
 
 def test_anonymize_takes_the_settings_of_the_contract_and_returns_what_it_says():

@@ -20,6 +20,7 @@ from threadpoolctl import threadpool_limits
 import lapwing as lw
 from helpers.recorded_results import folder_of
 from helpers.recorded_runs import RUNS, transcript_of
+from helpers.saved import changed
 from lapwing.errors import ParameterError
 from lapwing.extras.evaluate.report.released_columns import released_columns
 from lapwing.model.bounds import rows_range
@@ -78,7 +79,7 @@ def _questions(release: Any, conditions: list[Any]) -> Iterator[tuple[str, Any]]
         for groups in (6, "measured"):
             yield f"{of} in {groups}", _ends(partial(release.query, columns, groups, confidence="0.9"))
             for weight in _weights(schema, columns):
-                weighted = dataclasses.replace(release, schema=dataclasses.replace(schema, weight=weight))
+                weighted = changed(release, schema=dataclasses.replace(schema, weight=weight))
                 asked = partial(weighted.query, columns, groups, weighted=True)
                 yield f"{of} in {groups} weighted by {weight}", _ends(asked)
             for where in conditions:

@@ -1,7 +1,9 @@
 """A small release with every kind of part, as it is saved."""
 
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +18,7 @@ from lapwing.model.certificate.cost_lines import Requested
 from lapwing.model.files import SavedRelease, save_release
 from lapwing.model.laws import uniform_law
 from lapwing.model.model import LogLinear, ReleasedModel
+from lapwing.release.release import Release
 from lapwing.schema.groupings.grouping import cut, identity, lookup
 
 KINDS = {"flag": "bernoulli", "colour": "indexed", "age": "spans", "grade": "indexed"}
@@ -79,3 +82,8 @@ def small_saved(seed: int = 0, atoms: int = 7) -> SavedRelease:
 def save(saved: SavedRelease, path: Path) -> None:
     """Write the model file of one table."""
     save_release(saved.certificate, {"": saved}, path)
+
+
+def changed(release: Release, **of_table: Any) -> Release:
+    """Return the release of one table with something else in its place; of_table: fields of `SavedRelease`."""
+    return Release.of_one(replace(release.parts[""], **of_table), release.layout, release.seed)

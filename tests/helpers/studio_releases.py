@@ -8,7 +8,8 @@ import polars as pl
 
 import lapwing as lw
 from lapwing.extras.studio.jobs import Job, new_job, next_release
-from lapwing.release.files import read_targets, write_files
+from lapwing.release.files import write_files
+from lapwing.release.targets import read_targets
 from lapwing.rows.out.outputs import whole_files
 
 PEOPLE: dict[str, Any] = {

@@ -11,6 +11,7 @@ import pytest
 
 import lapwing as lw
 import mechanism_checks as checks
+from helpers.saved import changed
 from lapwing.errors import ParameterError
 from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.questions.sparse_counts.question import NoisyCells
@@ -124,7 +125,7 @@ def test_a_table_that_the_fit_does_not_keep_has_the_misfit_in_its_bounds(indepen
     quiet = released(lw.Independent(), epsilon=10**6)
     wrong = replace(quiet.model, weights=np.ones(quiet.model.atoms), rows=6000)
 
-    found = replace(quiet, model=wrong).accuracy()
+    found = changed(quiet, model=wrong).accuracy()
 
     # Twice as many rows with the same shares: counts are off, shares are not.
     assert max(each.largest_error for each in found.marginals) > 100
@@ -218,7 +219,7 @@ def test_tables_that_are_too_large_are_counted_and_not_listed(independent, monke
 
 
 def test_columns_that_were_counted_again_stand_on_the_first_answer(independent):
-    twice = replace(independent, noisy=(*independent.noisy, *independent.noisy))
+    twice = changed(independent, answers=(*independent.noisy, *independent.noisy))
 
     assert twice.accuracy().marginals == independent.accuracy().marginals
 
@@ -251,7 +252,7 @@ def test_the_largest_density_is_the_heaviest_weight_times_the_number_of_points()
     assert found == pytest.approx(50 * share)
     assert found > 1
     damaged = replace(release.certificate, settings={"points": "many", "confidence": 7})
-    assert replace(release, certificate=damaged).accuracy().largest_density is None
+    assert changed(release, certificate=damaged).accuracy().largest_density is None
 
 
 # ------------------------------------------------------------------------------------------ one table, or one count
@@ -390,7 +391,7 @@ def test_a_condition_that_needs_too_many_cells_is_refused():
 def test_a_tables_bound_is_that_of_its_own_noise(independent):
     wide = replace(independent.noisy[0], noise=replace(independent.noisy[0].noise, parameter=Fraction(500)))
 
-    found = replace(independent, noisy=(wide, *independent.noisy[1:])).accuracy()
+    found = changed(independent, answers=(wide, *independent.noisy[1:])).accuracy()
 
     assert found.marginals[0].columns == ("a",)
     assert found.marginals[0].largest_error > 500

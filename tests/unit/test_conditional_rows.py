@@ -12,6 +12,7 @@ import pytest
 import lapwing as lw
 from helpers.models import allowed, dense, random_model, small_schema
 from lapwing.errors import DataError, LapwingWarning, ParameterError
+from lapwing.model.files import SavedRelease
 from lapwing.model.laws import point_laws
 from lapwing.model.model import Indexed, ReleasedModel, Spans
 from lapwing.model.sampling import atom_matches
@@ -260,7 +261,7 @@ def test_support_says_how_rows_are_drawn(people):
 
 def _release(people: Any, rows: list[tuple[int, int, int]]) -> Any:
     schema, model = _points(rows)
-    return lw.Release(schema=schema, model=model, certificate=people.certificate, noisy=())
+    return lw.Release.of_one(SavedRelease(schema, model, people.certificate, ()))
 
 
 def test_a_warning_gives_the_number_of_conditions_that_no_atom_matches(people):

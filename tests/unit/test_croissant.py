@@ -22,7 +22,7 @@ from lapwing.schema.purchases import Purchase
 from lapwing.schema.schemas import Schema
 
 SAVED = small_saved()
-RELEASE = Release(schema=SAVED.schema, model=SAVED.model, certificate=SAVED.certificate, noisy=SAVED.answers)
+RELEASE = Release.of_one(SAVED)
 EVERYTHING = Schema.from_dict(
     {
         "name": "everything",

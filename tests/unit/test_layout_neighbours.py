@@ -46,7 +46,7 @@ def test_types_are_the_same_whether_a_cell_of_the_input_is_missing_or_not(releas
     column, one, other = NEIGHBOURS[name]
     frames = [PANDAS.head(3).assign(**{column: pd.Series(each)}) for each in (one, other)]
 
-    found = [replace(release, kind="pandas", layout=layout_of(source_of(frame), SCHEMA)) for frame in frames]
+    found = [replace(release, layouts={"": layout_of(source_of(frame), SCHEMA)}) for frame in frames]
 
     assert found[0].layout == found[1].layout
     first, second = (each.sample(20, seed=1) for each in found)

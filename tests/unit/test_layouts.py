@@ -118,7 +118,7 @@ def test_rows_come_in_the_types_of_a_frame_with_the_same_values(release, name):
     shuffled = [*reversed(NAMES)]
     frame = frame.select(shuffled) if hasattr(frame, "select") else frame[shuffled]
     kind = type(frame).__module__.partition(".")[0]
-    made = replace(release, kind=kind, layout=layout_of(source_of(frame), SCHEMA))
+    made = replace(release, layouts={"": layout_of(source_of(frame), SCHEMA)})
 
     rows, plain = made.sample(200, seed=3), release.sample(200, seed=3)
 
@@ -147,7 +147,7 @@ def test_synthesize_keeps_the_layout_and_a_file_does_not(tmp_path):
     loaded = lw.load(tmp_path / "m.lapwing")
 
     assert types(release.sample(5)) == NUMPY
-    assert (release.kind, loaded.kind, loaded.layout) == ("pandas", "path", None)
+    assert (release.kind, loaded.kind, loaded.layout) == ("pandas", "path", Layout())
     assert isinstance(loaded.sample(5), pl.DataFrame)
     assert types(loaded.sample(5, like=PANDAS)) == types(loaded.sample(5, like="pandas")) == NUMPY
     assert isinstance(loaded.sample(5, like="pyarrow"), pa.Table)
@@ -186,7 +186,7 @@ def test_one_cell_that_a_reader_takes_otherwise_changes_no_type(read, odd):
 
     layouts = [layout_of(source_of(frame), schema) for frame in found]
     release = lw.synthesize(TIMED, schema, epsilon=1000, mechanism="Independent", seed=1)
-    rows = [replace(release, layout=layout).sample(3, seed=1) for layout in layouts]
+    rows = [replace(release, layouts={"": layout}).sample(3, seed=1) for layout in layouts]
 
     assert types(rows[0]) == types(rows[1])
 

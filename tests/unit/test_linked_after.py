@@ -110,6 +110,10 @@ WORKS = {
     "answer_tables": lambda one: one.answer_tables(),
     "certificate": lambda one: one.certificate.text(),
     "schema": lambda one: one.schema.tables,
+    "linked": lambda one: one.schema.linked is one.linked or None,
+    "parts": lambda one: [*one.parts],
+    "layouts": lambda one: [*one.layouts],
+    "of_one": lambda one: [type(one).of_one(part).tables for part in one.parts.values()],
     "seed": lambda one: one.seed,
     "sample": lambda one: one.sample(3),
     "frames": lambda one: list(one.frames(3)),
@@ -143,6 +147,21 @@ def test_what_only_one_table_has_is_refused_of_several_with_the_reason(release, 
         ask(release)
 
     assert refused.value.code in ("LW252", "LW330")
+
+
+@pytest.mark.parametrize("name", ["model", "noisy", "kind", "layout"])
+def test_what_only_a_table_by_itself_has_is_not_there_and_says_where_it_is(release, name):
+    assert not hasattr(release, name)
+    assert hasattr(release.tables["people"], name)
+    with pytest.raises(lw.ParameterError, match=r"take release\.tables\['people'\]\.") as refused:
+        getattr(release, name)
+    assert refused.value.code == "LW252"
+
+
+def test_a_table_of_several_is_one_file(release, tmp_path):
+    with pytest.raises(lw.ParameterError, match="takes no rows_per_file"):
+        release.write(tmp_path / "all", rows_per_file=2**19)
+    assert not (tmp_path / "all").exists()
 
 
 def test_one_table_answers_what_several_refuse(release):
@@ -254,8 +273,8 @@ def test_answers_of_all_tables_stand_in_one_frame(release):
     counted = {name: part.answers.height for name, part in release.tables.items()}
 
     assert dict(release.answers.group_by("linked_table").len().iter_rows()) == counted
-    (alone,) = release.tables["homes"].tables.values()
-    assert alone is release.tables["homes"]
+    homes = release.tables["homes"]
+    assert homes.tables == {"": homes}
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ import lapwing as lw
 from helpers.command import lapwing
 from helpers.linked_homes import KEY, ROOMS, SCHEMA, released, tables
 from lapwing.kernel.budget.ledger import Ledger
-from lapwing.release.files import certificate_target
+from lapwing.release.targets import certificate_target
 
 
 @pytest.fixture(scope="module")
@@ -25,12 +25,12 @@ def release():
 
 def test_one_door_loads_linked_tables_and_one(release, tmp_path):
     release.save(tmp_path / "linked.lapwing")
-    release.parent.save(tmp_path / "one.lapwing")
+    release.tables["parent"].save(tmp_path / "one.lapwing")
 
     linked, one = lw.load(tmp_path / "linked.lapwing"), lw.load(tmp_path / "one.lapwing")
 
     assert linked.certificate.to_dict() == release.certificate.to_dict()
-    assert one.certificate.to_dict() == release.parent.certificate.to_dict()
+    assert one.certificate.to_dict() == release.tables["parent"].certificate.to_dict()
     assert (list(linked.tables), list(one.tables)) == (["parent", "child"], [""])
 
 

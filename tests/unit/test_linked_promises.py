@@ -1,6 +1,7 @@
 """What is paid for a linked release stays, and its certificate claims nothing that does not hold."""
 
 import json
+from dataclasses import replace
 from fractions import Fraction
 
 import polars as pl
@@ -62,7 +63,10 @@ def test_a_public_total_of_parents_is_their_expected_number():
 
     found = released(schema)
 
-    assert (found.parent.certificate.expected_rows, found.child.certificate.expected_rows) == (600, None)
+    assert (found.tables["parent"].certificate.expected_rows, found.tables["child"].certificate.expected_rows) == (
+        600,
+        None,
+    )
 
 
 def test_a_certificate_whose_epsilon_is_above_what_was_asked_for_is_refused():
@@ -71,6 +75,20 @@ def test_a_certificate_whose_epsilon_is_above_what_was_asked_for_is_refused():
 
     with pytest.raises(lw.ParameterError, match=r"more, as .*, than was requested"):
         type(whole).from_dict({**whole.to_dict(), "requested": little})
+
+
+def test_a_certificate_of_several_tables_says_nothing_that_its_parts_do_not_say():
+    whole = released().certificate
+    line, *others = whole.lines
+
+    with pytest.raises(lw.ParameterError, match="must say of them all what its parts say"):
+        replace(whole, lines=tuple(others), total=whole.total - line.cost)
+    with pytest.raises(lw.ParameterError, match="must say of them all what its parts say"):
+        replace(whole, warnings=())
+    with pytest.raises(lw.ParameterError, match="'costs' of a certificate of linked tables stands in its parts"):
+        type(whole).from_dict({**whole.to_dict(), "costs": []})
+    with pytest.raises(lw.ParameterError, match="a part for each"):
+        replace(whole, linked=None)
 
 
 def test_no_file_of_link_takes_the_place_of_its_transcript(tmp_path):

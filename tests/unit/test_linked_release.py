@@ -217,7 +217,7 @@ def test_the_ledger_is_debited_once_for_both_before_the_first_noise(ledger, monk
     assert set(seen) == {spent(ledger)} != {0}
     assert len(Ledger.open(ledger).history("d")) == 2
     assert entry.details["description"]["mechanism"] == "linked Adaptive and Adaptive"
-    assert found.certificate.ledger == found.child.certificate.ledger
+    assert found.certificate.ledger == found.tables["child"].certificate.ledger
     assert found.certificate.ledger.release_id == entry.release_id
     assert found.certificate.total.amount <= spent(ledger)
 
@@ -259,7 +259,7 @@ def test_an_interrupted_release_goes_on_and_spends_nothing_again(after, ledger, 
     assert transcript.read_text().splitlines()[: len(kept)] == kept
     assert again.certificate.to_dict() == found.certificate.to_dict()
     assert len(transcript.read_text().splitlines()) == 1 + sum(
-        len(part.certificate.lines) for part in (found.parent, found.child)
+        len(part.certificate.lines) for part in (found.tables["parent"], found.tables["child"])
     )
 
 

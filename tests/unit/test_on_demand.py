@@ -8,7 +8,6 @@ import lapwing as lw
 from helpers.source_tree import PACKAGE, python_files
 from lapwing.on_demand import PATHS, Loaded, Shown, extra
 from lapwing.present.cards import DESCRIBED
-from lapwing.release.linked.release import LinkedRelease
 
 
 @pytest.mark.parametrize("name", PATHS)
@@ -31,7 +30,7 @@ def test_a_method_is_bound_and_a_function_is_not():
 
 
 def test_cards_of_notebooks_are_of_all_that_is_shown():
-    public = {lw.Release, lw.Schema, lw.Plan, lw.Synthesizer, LinkedRelease}
+    public = {lw.Release, lw.Schema, lw.Plan, lw.Synthesizer}
     cards = set(DESCRIBED)
 
     assert all(issubclass(kind, Shown) for kind in cards)

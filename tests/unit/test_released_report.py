@@ -13,7 +13,7 @@ from lapwing.release.release import Release
 
 def small_release():
     saved = small_saved()
-    return Release(schema=saved.schema, model=saved.model, certificate=saved.certificate, noisy=saved.answers)
+    return Release.of_one(saved)
 
 
 @pytest.fixture(scope="module")

@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 import lapwing as lw
+from helpers.saved import changed
 
 SCHEMA = {
     "fields": [
@@ -142,7 +143,7 @@ def test_settings_outside_their_range_are_refused(release, arguments, message):
 @pytest.mark.parametrize("settings", [{"convex_set": "callable clipped"}, {"listed": ["age < 3", "callable f"]}])
 def test_settings_that_were_code_are_refused(release, settings):
     certificate = dataclasses.replace(release.certificate, settings=settings)
-    coded = dataclasses.replace(release, certificate=certificate)
+    coded = changed(release, certificate=certificate)
 
     with pytest.raises(lw.ParameterError) as refused:
         coded.replicates(4)
@@ -155,7 +156,7 @@ def test_settings_that_were_code_are_refused(release, settings):
 
 
 def test_a_release_of_0_rows_is_refused(release):
-    empty = dataclasses.replace(release, model=dataclasses.replace(release.model, rows=0))
+    empty = changed(release, model=dataclasses.replace(release.model, rows=0))
 
     with pytest.raises(lw.ParameterError) as refused:
         empty.replicates(4)

@@ -11,8 +11,8 @@ from helpers.command import lapwing
 from lapwing.cli.console import way_out
 from lapwing.cli.outputs import resuming
 from lapwing.kernel.budget.ledger import Ledger
-from lapwing.release.files import Targets, read_targets
 from lapwing.release.runs.records import AccountedSink
+from lapwing.release.targets import Targets, read_targets
 from lapwing.rows.entry import source_of
 
 
@@ -33,7 +33,7 @@ def test_the_command_that_finishes_names_the_same_files(model, certificate, is_c
 
 
 def test_a_croissant_file_is_named_too():
-    targets = Targets(rows=Path("o.csv"), model=None, certificate=None, croissant=Path("c.json"))
+    targets = Targets(rows={"": Path("o.csv")}, croissant=Path("c.json"))
 
     assert "--croissant c.json" in resuming([source_of("d.csv")], targets)(Path("t"), False)
 

@@ -215,7 +215,7 @@ def test_a_release_whose_folder_could_not_be_written_names_the_folder_in_its_way
 def test_a_croissant_file_about_a_folder_is_refused_before_anything_is_spent(place):
     said = synthesize("--croissant", "c.json", out="parts/")
 
-    assert "a Croissant file names one file of rows, and parts is a folder" in said.error
+    assert "a Croissant file names one file of rows for each table" in said.error
     assert names(place) == ["data.parquet", "s.json"]
 
 

@@ -12,6 +12,7 @@ from helpers.ruled_tables import TANGLED, TWO_VALUED, tangled_rows, violations
 from lapwing.cli.commands.saved import support_text
 from lapwing.errors import LapwingWarning, ParameterError
 from lapwing.mechanisms.registry import MECHANISMS, Mechanism
+from lapwing.model.files import SavedRelease
 from lapwing.model.laws import uniform_law
 from lapwing.model.model import LogLinear, ReleasedModel, Spans
 from lapwing.model.sampling.given_rows import rows_given
@@ -235,12 +236,8 @@ def test_rows_for_conditions_never_break_a_rule(tangled, given):
 @pytest.mark.filterwarnings("ignore::lapwing.errors.LapwingWarning")
 def test_where_no_atom_matches_the_columns_that_are_not_given_give_way(tangled):
     own = pl.DataFrame({"pay": np.linspace(300.0, 700.0, 200), "start": tangled.sample(200, seed=2)["start"]})
-    loose = lw.Release(
-        schema=Schema.from_dict({"fields": TANGLED["fields"]}),
-        model=tangled.model,
-        certificate=tangled.certificate,
-        noisy=(),
-    )
+    schema = Schema.from_dict({"fields": TANGLED["fields"]})
+    loose = lw.Release.of_one(SavedRelease(schema, tangled.model, tangled.certificate, ()))
 
     rows = tangled.sample(where=own, seed=3)
 

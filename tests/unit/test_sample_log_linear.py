@@ -8,6 +8,7 @@ from helpers.models import allowed, small_schema
 from helpers.saved import small_saved
 from lapwing.engine.tables import Axis
 from lapwing.errors import CapacityError, ParameterError
+from lapwing.model.files import SavedRelease
 from lapwing.model.laws import Laws, point_laws, uniform_law
 from lapwing.model.model import Bernoulli, Indexed, LogLinear, ReleasedModel, Spans, narrow
 from lapwing.model.rows import sample_codes
@@ -231,7 +232,7 @@ def test_a_release_gives_rows_for_a_condition_that_no_atom_meets():
     saved = small_saved()
     laws = {**saved.model.laws, "age": Spans(np.zeros(7, dtype=np.uint8), np.ones(7, dtype=np.uint8))}
     model = ReleasedModel(weights=np.ones(7), rows=100, laws=laws, log_linear=saved.model.log_linear)
-    release = Release(schema=saved.schema, model=model, certificate=saved.certificate, noisy=saved.answers)
+    release = Release.of_one(SavedRelease(saved.schema, model, saved.certificate, saved.answers))
 
     rows = release.sample(40, seed=1, where={"age": 5})
 

@@ -22,8 +22,8 @@ from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.registry import check_mechanism
 from lapwing.model.certificate.certificate import DOMAIN, EVALUATION, Certificate
 from lapwing.model.certificate.linked import ONE_OF_SEVERAL, published
+from lapwing.model.files import SavedRelease
 from lapwing.present.certificates import verdict_facts
-from lapwing.release.linked.release import LinkedRelease
 from lapwing.release.release import Release
 from lapwing.release.runs.certify import certify
 from lapwing.release.runs.finishing import finished_model
@@ -103,15 +103,9 @@ def _begun(part: _Part, run: Run) -> tuple[Sequence[NoisyRows], Callable[[], Rel
         model = settings.mechanism.run(desk, settings.schema, part.own, generator(settings.seed, "fit"))
         model.validate(settings.schema)
         finished = finished_model(model, settings.schema, settings.seed)
-        return Release(
-            schema=settings.schema,
-            model=finished.model,
-            certificate=certify(
-                settings, terms, run.records, tuple(answers), model, finished=finished, earlier=run.earlier
-            ),
-            noisy=of_mechanism(answers),
-            seed=settings.seed if settings.is_seeded else None,
-        )
+        paid = certify(settings, terms, run.records, tuple(answers), model, finished=finished, earlier=run.earlier)
+        saved = SavedRelease(settings.schema, finished.model, paid, of_mechanism(answers))
+        return Release.of_one(saved, seed=settings.seed if settings.is_seeded else None)
 
     return said, finish
 
@@ -123,7 +117,7 @@ def release_of(
     *,
     memory: Memory = None,
     schema: object = None,
-) -> Release | LinkedRelease:
+) -> Release:
     """Release what the settings say, or go on from the transcript; schema: a mended one, under which it goes on."""
     if isinstance(settings, LinkedSettings):
         for lookup, said in zip(settings.linked.lookups, published(settings.linked), strict=True):
@@ -145,21 +139,16 @@ def release_of(
             sink, run = held.begin(fresh, settings, terms[[*terms][-1]], mend)
             run = replace(run, most_cells=caches.table_cells)
             found = paid_run(sink, run, partial(release_tables, parts, used))
-    layouts = {name: each.layout for name, each in coded.items()}
-    releases = {name: replace(each, kind=layouts[name].kind, layout=layouts[name]) for name, each in found.items()}
-    release = _together(used, releases) if isinstance(used, LinkedSettings) else releases[""]
+    first = next(iter(found.values()))
+    paid = {name: each.certificate for name, each in found.items()}
+    release = Release(
+        parts={name: each.parts[""] for name, each in found.items()},
+        certificate=certificate_of(used, paid) if isinstance(used, LinkedSettings) else first.certificate,
+        layouts={name: each.layout for name, each in coded.items()},
+        seed=first.seed,
+    )
     warned(release.certificate)
     return release
-
-
-def _together(settings: LinkedSettings, parts: Mapping[str, Release]) -> LinkedRelease:
-    """Return the release of all parts."""
-    seed = settings.first.seed if settings.first.is_seeded else None
-    return LinkedRelease(
-        tables=parts,
-        certificate=certificate_of(settings, {name: part.certificate for name, part in parts.items()}),
-        seed=seed,
-    )
 
 
 def going_on(
@@ -220,7 +209,7 @@ def _as_part(release: Release, parent: Release | None) -> Release:
         warnings=(*release.certificate.warnings, *few, ONE_OF_SEVERAL),
         verdict=verdict and replace(verdict, better=None),
     )
-    return replace(release, certificate=told_more)
+    return Release.of_one(replace(release.parts[""], certificate=told_more), seed=release.seed)
 
 
 def _as_recorded(answer: Answer) -> Answer:

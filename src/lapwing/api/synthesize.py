@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from lapwing.api.running import read_header, release_of
 from lapwing.errors import ParameterError
@@ -114,7 +114,7 @@ def synthesize(
     Returns
     -------
     Release
-        Model, certificate and answers; `Release.sample` draws rows. Of linked tables and of events a `LinkedRelease`.
+        Model, certificate and answers; `Release.sample` draws rows.
 
     Raises
     ------
@@ -152,7 +152,7 @@ def synthesize(
         refuse_shares_of_one(shares)
         settings = read_settings(checked, **of_one, **asked)
     with following(progress):
-        return cast("Release", release_of(data, settings, book, memory=memory))
+        return release_of(data, settings, book, memory=memory)
 
 
 @private_boundary
@@ -222,4 +222,4 @@ def resumed(
                 raise ParameterError("linked tables are resumed under their own schema; leave schema out", code="LW252")
         resumable(path, partial(tell, settings, records_of(taken), len(taken.given)))
         book = Book(transcript=path, taken=taken)
-        return cast("Release", release_of(data, settings, book, memory=memory, schema=schema))
+        return release_of(data, settings, book, memory=memory, schema=schema)

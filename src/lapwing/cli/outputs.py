@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar
 
 from lapwing.cli import options
 from lapwing.cli.console import Say, interruptible, shown_progress, way_out
@@ -14,9 +14,9 @@ from lapwing.cli.tables import default_rows, words_of
 from lapwing.errors import DataError, LapwingError, ParameterError
 from lapwing.kernel.room.begun import Finish, finished_by
 from lapwing.on_demand import extra
-from lapwing.release.files import Targets, certificate_target, read_targets, write_files
-from lapwing.release.linked.files import write_linked
-from lapwing.release.linked.targets import LinkedTargets, events_targets, linked_targets
+from lapwing.release.files import write_files
+from lapwing.release.linked.targets import events_targets, linked_targets
+from lapwing.release.targets import Targets, certificate_target, read_targets
 from lapwing.rows.out.outputs import is_part, whole_files
 from lapwing.schema.scalars import checked_rows
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     import typer
 
     from lapwing.model.certificate.certificate import Certificate
-    from lapwing.release.linked.release import LinkedRelease
     from lapwing.release.release import Release
     from lapwing.rows.entry import Source
     from lapwing.schema.linked.database import LinkedTables
@@ -112,7 +111,7 @@ def read_places(
     no_certificate: bool,
     croissant: Path | None,
     people: tuple[str | None, str | None],
-) -> "Targets | LinkedTargets":
+) -> "Targets":
     """Return the files that the options name; people: who prepared and who approved the release.
 
     tables: the private ones; a folder gets files of text where they are files of text by their names.
@@ -151,7 +150,7 @@ def read_places(
 
 def produce_release(
     make: Callable[[], "Release"],
-    targets: "Targets | LinkedTargets",
+    targets: "Targets",
     inputs: Sequence[Path | None],
     *,
     rows: int | None,
@@ -167,10 +166,7 @@ def produce_release(
             return make()
 
     def write(release: "Release", place: Mapping[Path, Path]) -> None:
-        if isinstance(targets, Targets):
-            write_files(release, targets, place, rows=rows, seed=seed, quiet=quiet)
-        else:
-            write_linked(cast("LinkedRelease", release), targets, place, rows=rows, seed=seed)
+        write_files(release, targets, place, rows=rows, seed=seed, quiet=quiet)
 
     return produce(
         make_named,
@@ -184,9 +180,7 @@ def produce_release(
     )
 
 
-def resuming(
-    tables: "Sequence[Source]", targets: "Targets | LinkedTargets", schema: Path | None = None, **drawn: object
-) -> Finish:
+def resuming(tables: "Sequence[Source]", targets: "Targets", schema: Path | None = None, **drawn: object) -> Finish:
     """Return what says which command finishes a release to the same files.
 
     schema: where it is mended, if anywhere; drawn: rows, seed and memory, as far as they were asked for.
@@ -214,7 +208,7 @@ def say_paid(paid: "Certificate", say: Say, *, details: bool) -> None:
 
 def summarize(
     release: "Release",
-    targets: "Targets | LinkedTargets",
+    targets: "Targets",
     say: Say,
     *,
     details: bool,
@@ -232,7 +226,7 @@ def summarize(
         with contextlib.suppress(LapwingError):  # the release is done, and `lapwing ledger show` says it too
             for line in by_population(Ledger.open(ledger), [release.certificate.ledger.dataset]):
                 say(line)
-    if isinstance(targets, Targets) and targets.croissant is not None:
+    if targets.croissant is not None and not targets.tables:
         say(_ASKED_FOR)
     files = [f"{what}: {file}" for what, file in targets.named]
     if files:

@@ -17,7 +17,6 @@ from lapwing.present.plans import describe_plan
 from lapwing.present.releases import describe_release
 from lapwing.present.schemas import describe_schema
 from lapwing.present.stated import labelled
-from lapwing.release.linked.release import LinkedRelease
 from lapwing.release.plans import Plan
 from lapwing.release.release import Release
 from lapwing.schema.schemas import Schema
@@ -42,7 +41,7 @@ DESCRIBED: Final[dict[type, Callable[[Any], Document]]] = {
     **dict.fromkeys((Accuracy, CountAccuracy, TableAccuracy), describe_accuracy),
     Certificate: describe_certificate,
     Plan: describe_plan,
-    **dict.fromkeys((Release, LinkedRelease), describe_release),
+    Release: describe_release,
     Schema: describe_schema,
 }
 """What describes each class; those above the core add themselves."""

@@ -8,16 +8,15 @@ from lapwing.present.messages import say
 from lapwing.present.plans import changed_settings
 from lapwing.present.schemas import fields_sections, fields_table
 from lapwing.present.stated import labelled
-from lapwing.release.linked.release import LinkedRelease
 from lapwing.release.release import Release
 
 
-def describe_release(release: Release | LinkedRelease) -> Document:
+def describe_release(release: Release) -> Document:
     """Return what a release says."""
     found = describe_certificate(release.certificate)
-    if isinstance(release, LinkedRelease):
+    if release.linked is not None:
         kept, *whole = found.sections
-        return replace(found, kind="LinkedRelease", sections=(kept, *fields_sections(release.schema), *whole))
+        return replace(found, kind="Release", sections=(kept, *fields_sections(release.schema), *whole))
     schema, paid = release.schema, release.certificate
     names = ", ".join(field.name for field in schema.columns)
     more = labelled(

@@ -1,11 +1,10 @@
 """Saved releases, read again."""
 
 from pathlib import Path
-from typing import cast
 
-from lapwing.model.files import SavedRelease, load_tables
+from lapwing.model.files import load_tables
 from lapwing.release.release import Release
-from lapwing.rows.kinds import Kind, check_kind
+from lapwing.rows.kinds import Kind, Layout, check_kind
 from lapwing.schema.scalars import path_text
 from lapwing.schema.schemas import Schema
 
@@ -25,7 +24,7 @@ def load(path: str | Path, kind: Kind = "path") -> Release:
     Returns
     -------
     Release
-        Of linked tables a `LinkedRelease`.
+        Of one table or of several.
 
     Raises
     ------
@@ -36,28 +35,15 @@ def load(path: str | Path, kind: Kind = "path") -> Release:
     """
     check_kind(kind)
     certificate, parts = load_tables(Path(path_text("path", path)))
-    if certificate.linked is None:
-        return _released(parts[""], kind, parts[""].schema)
-
-    from lapwing.release.linked.release import LinkedRelease  # noqa: PLC0415
-
-    written = certificate.linked.written
-    tables = {name: _released(part, kind, written.get(name, part.schema)) for name, part in parts.items()}
-    return cast("Release", LinkedRelease(tables=tables, certificate=certificate))
+    written = {} if certificate.linked is None else certificate.linked.written
+    layouts = {name: _layout(kind, written.get(name, part.schema)) for name, part in parts.items()}
+    return Release(parts=parts, certificate=certificate, layouts=layouts)
 
 
-def _released(saved: SavedRelease, kind: Kind, written: Schema) -> Release:
-    """Return the release of one table, whose rows are written under a schema."""
-    layout = None
-    if kind == "pandas":
-        from lapwing.rows.layouts import layout_like  # noqa: PLC0415 - it imports polars
+def _layout(kind: Kind, written: Schema) -> Layout:
+    """Return how frames of a kind hold rows that are written under a schema."""
+    if kind != "pandas":
+        return Layout(kind)
+    from lapwing.rows.layouts import layout_like  # noqa: PLC0415 - it imports polars
 
-        layout = layout_like(kind, written)
-    return Release(
-        schema=saved.schema,
-        model=saved.model,
-        certificate=saved.certificate,
-        noisy=saved.answers,
-        kind=kind,
-        layout=layout,
-    )
+    return layout_like(kind, written)

@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Final, overload
 
+from lapwing.errors import OfOneTableError, ParameterError
 from lapwing.kernel.budget.budget import Number
 from lapwing.kernel.questions.questions import Answer
 from lapwing.model.accuracy import Accuracy, CountAccuracy, TableAccuracy
@@ -15,11 +16,14 @@ from lapwing.on_demand import Shown, extra
 from lapwing.release import rows_out as out
 from lapwing.release.accuracy import chosen_accuracy
 from lapwing.release.asked import Condition
+from lapwing.release.linked.drawing import layouts_of, linked_frames, together
+from lapwing.release.linked.targets import write_into
 from lapwing.release.queries import Groups, framed, queried
 from lapwing.release.rows_out import RowsOut, Support, Where
-from lapwing.release.runs.watching import ProgressLike
-from lapwing.rows.kinds import Kind, Layout, Like
+from lapwing.release.runs.watching import ProgressLike, shown
+from lapwing.rows.kinds import Kind, Layout
 from lapwing.rows.out.outputs import write_output
+from lapwing.schema.linked.database import LinkedTables
 from lapwing.schema.scalars import path_text
 from lapwing.schema.schemas import Schema
 
@@ -29,35 +33,103 @@ if TYPE_CHECKING:
     from lapwing.release.replicates import Replicates
 
 
+_PLAIN: Final = Layout()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Release(Shown):
-    """A differentially private release; every method is free post-processing.
+    """A differentially private release, of one table or of several; every method is free post-processing.
+
+    Of several tables, ``tables`` has the release of each: of its rows with their place, the row before and the rows
+    above. Rows that it draws by itself belong to none of another table; `sample` of the whole gives those that do. What
+    names columns is asked of the table that has them, and what is of one table alone refused with LW252.
 
     Parameters
     ----------
-    schema : Schema
-        The public schema.
-    model : ReleasedModel
-        The mixture of products that rows are drawn from.
+    parts : mapping of str to SavedRelease
+        What was released of each table, by name; of one table without a name.
     certificate : Certificate
         What was spent on what, and what was assumed.
-    noisy : tuple of answers
-        Every answer that the mechanism saw.
-    kind : {"pandas", "polars", "pyarrow", "path", "duckdb", "spark"}
-        The frame kind of the input; rows come back in it.
+    layouts : mapping of str to Layout
+        The library of the input of each, in which rows come back, and the types of its columns; nothing of its cells.
     seed : int or None
         The caller's seed, used by `sample` when it is given none.
-    layout : Layout or None
-        The types of the input's columns, nothing of its cells.
+
+    Examples
+    --------
+    >>> import lapwing as lw
+    >>> import polars as pl
+    >>> schema = {"privacyUnit": {"field": "who", "maxRows": 3}, "order": "day", "fields": [
+    ...     {"name": "who", "type": "integer", "role": "identifier"},
+    ...     {"name": "day", "type": "integer", "constraints": {"minimum": 1, "maximum": 9, "required": True}}]}
+    >>> days = pl.DataFrame({"who": [1, 1, 2] * 50, "day": [1, 4, 2] * 50})
+    >>> release = lw.synthesize(days, schema, epsilon=100, seed=1)
+    >>> release.sample(4).columns
+    ['who', 'day']
     """
 
-    schema: Schema
-    model: ReleasedModel
+    parts: Mapping[str, SavedRelease]
     certificate: Certificate
-    noisy: tuple[Answer, ...]
-    kind: Kind = "path"
+    layouts: Mapping[str, Layout]
     seed: int | None = None
-    layout: Layout | None = None
+
+    @classmethod
+    def of_one(cls, saved: SavedRelease, layout: Layout = _PLAIN, seed: int | None = None) -> "Release":
+        """Return the release of one table."""
+        return cls(parts={"": saved}, certificate=saved.certificate, layouts={"": layout}, seed=seed)
+
+    def _one(self, what: str, why: str) -> SavedRelease:
+        """Return what was released of the only table, or refuse what only a table by itself has."""
+        if self.certificate.linked is None:
+            return self.parts[""]
+        last = self.certificate.linked.names[-1]
+        raise OfOneTableError(f"{why}; take release.tables[{last!r}].{what}", code="LW252")
+
+    def _with(self, verb: str, columns: object) -> "Release":
+        """Return the release of the table that has the columns in question, or say how to ask it of one."""
+        linked = self.certificate.linked
+        if linked is None:
+            return self
+        names = [columns] if isinstance(columns, str) else columns
+        if isinstance(names, Mapping | list | tuple) and names and all(isinstance(name, str) for name in names):
+            return self.tables[linked.home_of(names, verb)]
+        raise ParameterError(
+            f"{verb} is about the rows of one table, and this release has {', '.join(linked.names)}; name columns, or "
+            f"call release.tables[{linked.names[-1]!r}].{verb}(...)",
+            code="LW252",
+        )
+
+    @property
+    def linked(self) -> LinkedTables | None:
+        """Several tables together; None of one."""
+        return self.certificate.linked
+
+    @property
+    def schema(self) -> Schema:
+        """The public schema."""
+        return self.parts[""].schema if self.linked is None else Schema(linked=self.linked)
+
+    @property
+    def model(self) -> ReleasedModel:
+        """The mixture of products that rows of one table are drawn from."""
+        return self._one("model", "each table has a model of its own").model
+
+    @property
+    def noisy(self) -> tuple[Answer, ...]:
+        """Every answer that the mechanism of one table saw."""
+        return self._one("noisy", "each table has answers of its own, and release.answers has them all").answers
+
+    @property
+    def layout(self) -> Layout:
+        """The types of the columns of one table's input."""
+        self._one("layout", "each table has frames of its own layout")
+        return self.layouts[""]
+
+    @property
+    def kind(self) -> Kind:
+        """The library of one table's input."""
+        self._one("kind", "each table has frames of its own kind")
+        return self.layouts[""].kind
 
     def __repr__(self) -> str:
         paid = self.certificate
@@ -66,65 +138,102 @@ class Release(Shown):
 
     @property
     def tables(self) -> "Mapping[str, Release]":
-        """The release of each table by name, as of linked tables: of one table this one, without a name."""
-        return {"": self}
+        """The release of each table by name; of one table this one, without a name."""
+        if self.linked is None:
+            return {"": self}
+        return {name: Release.of_one(part, self.layouts[name], self.seed) for name, part in self.parts.items()}
 
     @property
     def answers(self) -> "pl.DataFrame":
         """All noisy answers, one line per cell, with the standard deviation of the noise on it.
 
         A table of more than 65536 cells, such as a deep level of a tree, is one line with its total;
-        `answer_tables` lists it. A selection among tables has no counts; the certificate's cost lines list it.
+        `answer_tables` lists it. A selection among tables has no counts; the certificate's cost lines list it. Of
+        several tables the first column, ``linked_table``, says whose each is.
         """
+        if self.linked is not None:
+            import polars as pl  # noqa: PLC0415
+
+            found = self.tables.items()
+            return pl.concat(
+                [part.answers.select(pl.lit(name).alias("linked_table"), pl.all()) for name, part in found]
+            )
         from lapwing.release.shown import answers_in_one_frame  # noqa: PLC0415
 
         return answers_in_one_frame(self.noisy, self.schema)
 
     def answer_tables(self) -> list[tuple[str, "pl.DataFrame"]]:
-        """Return each noisy table with a name, one column per field, the noisy count and its standard deviation."""
+        """Return each noisy table with a name, one column per field, the noisy count and its standard deviation.
+
+        Of several tables the name begins with that of the table.
+        """
+        if self.linked is not None:
+            every = self.tables.items()
+            return [(f"{of}: {name}", each) for of, part in every for name, each in part.answer_tables()]
         from lapwing.release.shown import named_tables  # noqa: PLC0415
 
         return named_tables(self.noisy, self.schema)
 
-    def sample(self, n: int | None = None, seed: int | None = None, where: Where = None, *, like: Like = None) -> Any:  # noqa: ANN401
-        """Draw rows from the released model.
+    def sample(self, n: int | None = None, seed: int | None = None, where: Where = None, *, like: Any = None) -> Any:  # noqa: ANN401
+        """Draw rows from the released model; of several tables rows of the first, and all that belong to them.
 
         Parameters
         ----------
         n : int, at least 0, optional
-            Number of rows; by default the released number of rows, or of those expected to match ``where``.
+            Number of rows, of several tables of the first; by default the released number, or of those expected to
+            match ``where``.
         seed : int, optional
             Of the public generator; by default the release's own seed, else a fresh one.
         where : mapping of column to value, list of values or lw.between; or frame; or list of mappings; optional
             Only rows that match, drawn from the model given the condition, which must be public. With a frame or a
             list, one row for each row of it, in its order and under its pandas index, whose values leave as given; null
-            is missing, and a column with a resolution shows the step that a value is counted as.
+            is missing, and a column with a resolution shows the step that a value is counted as. Of several tables a
+            mapping: only rows of the first one that match, and those that belong to them. It may name columns of that,
+            also as ``TABLE.COLUMN``, and the numbers of rows of its child tables; of events those that are one for each
+            person, and ``rows``.
         like : frame, "pandas", "polars" or "pyarrow", optional
             Whose library, types and order of columns rows have; by default those of the input, in the schema's order.
+            Of several tables one for each, by name or order, or the name of one for all.
 
         Returns
         -------
-        frame
+        frame or Tables
             pandas for a pandas table, PyArrow for PyArrow and DuckDB, Polars for Polars and paths; for Spark a
             lazy frame that the workers draw. Types are as the input declares them, or wider where the schema needs it;
             categories are the schema's. Schema alone chooses what one cell can change: NumPy's types of pandas (int64,
             or as short as in ``like``, or float64 with NaN if a row may be missing; bool or object), types of moments,
-            dictionaries.
+            dictionaries. Of several tables a frame for each, by order or name; of events one. Keys are fresh numbers,
+            each row has that of its parent, and rows of a parent stand together, in their order.
 
         Raises
         ------
         ParameterError
             If ``n``, the seed, a condition or ``like`` is out of range, or matching rows have probability 0.
+
+        Notes
+        -----
+        Of several tables each row of a parent has as many rows as its number of rows says. The first is drawn from the
+        released model given the parent's columns and these numbers, each other one given the row before it too.
         """
-        layout = self.layout or Layout(self.kind) if like is None else out.layout_of(like, self.schema)
+        if self.linked is not None:
+            return together(
+                self.linked, self.frames(n, seed=seed, where=where), layouts_of(self.linked, self.layouts, like)
+            )
+        layout = self.layout if like is None else out.layout_of(like, self.schema)
         return out.with_index_of(where, out.rows_frame(self.rows(n, seed=seed, where=where), self.schema, layout))
 
-    def frames(self, n: int | None = None, *, seed: int | None = None, where: Where = None) -> Iterator["pl.DataFrame"]:
-        """Draw the rows of `sample` in chunks of Polars frames; at least one frame, empty when ``n`` is 0."""
+    def frames(self, n: int | None = None, *, seed: int | None = None, where: Where = None) -> Iterator[Any]:
+        """Draw the rows of `sample` in chunks of Polars frames; at least one frame, empty when ``n`` is 0.
+
+        Of several tables in chunks of whole units: frames by table.
+        """
+        if self.linked is not None:
+            return linked_frames(self.linked, self.parts, n, where, self.seed if seed is None else seed)
         return self.rows(n, seed=seed, where=where).frames()
 
     def rows(self, n: int | None = None, *, seed: int | None = None, where: Where = None) -> RowsOut:
         """Prepare the rows of `sample`, of which none is drawn yet."""
+        self._one("rows(...)", "rows of several tables are drawn together, by sample, frames and write")
         return out.rows_out(self.model, self.schema, n, where, (seed, self.seed))
 
     def write(
@@ -141,23 +250,32 @@ class Release(Shown):
 
         Parameters
         ----------
-        path : path
+        path : path or address
             A ``.parquet`` or ``.csv`` file; or, with a slash at its end or where there is one already, a folder of
-            Parquet files. It appears whole or not at all, and replaces earlier rows.
+            Parquet files. It appears whole or not at all, and replaces earlier rows. Of several tables a folder, which
+            gets a file for each, public ones too; a new file that ends in ``.duckdb``, ``.sqlite`` or ``.db``; or
+            ``postgresql://user@host/name``. Databases get the keys declared.
         n, seed, where
             As for `sample`.
         rows_per_file : int, at least 2**18, default 2**22
-            Most rows of a file of a folder.
+            Most rows of a file of a folder; not of several tables.
         progress : bool or callable, optional
             As for `lapwing.synthesize`; a callable may be called by another thread.
 
         Raises
         ------
         ParameterError
-            As `sample`; or if the path is none for rows, or is a folder with other files in it.
+            As `sample`; or if the path is none for rows, or is a folder with other files in it, or a database is there
+            already.
         DataError
             If it cannot be written.
         """
+        if self.linked is not None:
+            if rows_per_file != out.ROWS_PER_FILE:
+                self._one("write(...)", "a table of several has one file, and takes no rows_per_file")
+            with shown(progress, **out.WRITING):
+                write_into(self.linked, self.frames(n, seed=seed, where=where), path_text("path", path))
+            return
         out.write_release(self.rows(n, seed=seed, where=where), path, rows_per_file, progress)
 
     def support(self, where: Where) -> Any:  # noqa: ANN401
@@ -178,8 +296,9 @@ class Release(Shown):
         ParameterError
             If a condition does not fit.
         """
-        found = out.support_of(self.model, self.schema, where)
-        return found if isinstance(found, Support) else out.with_index_of(where, out.of_kind(found, self.kind))
+        one = self._with("support", where)
+        found = out.support_of(one.model, one.schema, where)
+        return found if isinstance(found, Support) else out.with_index_of(where, out.of_kind(found, one.kind))
 
     def query(
         self, columns: str | Sequence[str], groups: Groups = 20, confidence: Number = 0.95, *, weighted: bool = False
@@ -220,8 +339,9 @@ class Release(Shown):
         Each interval is exact for one cell chosen beforehand, and free of the model: ``count`` may lie outside. It is
         of the earliest answer that covers the cell: later ones may depend on it. Rows beyond ``maxRows`` do not count.
         """
-        found = queried(self, columns, groups=groups, confidence=confidence, weighted=weighted)
-        return out.of_kind(framed(*found), self.kind)
+        one = self._with("query", columns)
+        found = queried(one, columns, groups=groups, confidence=confidence, weighted=weighted)
+        return out.of_kind(framed(*found), one.kind)
 
     def certified_errors(self, confidence: float = 0.95) -> Any:  # noqa: ANN401
         """Return how far each statistic of a `LinearStatistics` release can be from the table's, whatever was assumed.
@@ -245,6 +365,7 @@ class Release(Shown):
         """
         from lapwing.release.shown import certified_table  # noqa: PLC0415
 
+        self._one("certified_errors(...)", "these are bounds of the workload of one table")
         return out.of_kind(certified_table(self, confidence), self.kind)
 
     @overload
@@ -295,7 +416,10 @@ class Release(Shown):
         Costs no budget and simulates nothing: the same release gives the same figures each time. A table or count
         stands on the earliest answer that covers all of it, as the intervals of `query` do.
         """
-        return chosen_accuracy(self, columns=columns, confidence=confidence, where=where, groups=groups)
+        # Which columns a condition in words names, is read with the schema of its table.
+        asked = columns if where is None else where if isinstance(where, Mapping) else None
+        one = self._with("accuracy", asked)
+        return chosen_accuracy(one, columns=columns, confidence=confidence, where=where, groups=groups)
 
     def replicates(
         self, m: int, rows: int | None = None, seed: int | None = None, *, progress: ProgressLike = None
@@ -332,12 +456,12 @@ class Release(Shown):
         """
         from lapwing.release.replicates import make_replicates  # noqa: PLC0415
 
-        return make_replicates(self, m, rows, seed, self.layout or Layout(self.kind), progress=progress)
+        self._one("replicates(...)", "simulated rows are of one table, and belong to no rows of another")
+        return make_replicates(self, m, rows, seed, self.layout, progress=progress)
 
     def save(self, path: str | Path) -> None:
         """Write all of it to one ``.lapwing`` file of released numbers. A pickle works too, and runs code when read."""
-        saved = SavedRelease(self.schema, self.model, self.certificate, self.noisy)
-        save_release(self.certificate, {"": saved}, Path(path_text("path", path)))
+        save_release(self.certificate, self.parts, Path(path_text("path", path)))
 
     def plot(self, columns: str | Sequence[str] | None = None) -> Any:  # noqa: ANN401 - of altair
         """Draw the rows that the released model expects, from released numbers only.
@@ -364,10 +488,13 @@ class Release(Shown):
         LapwingError
             If ``lapwing[evaluate]`` is not installed.
         """
-        return extra("plots").released_plot(self.model, self.schema, self.certificate, self.noisy, columns)
+        one = self._with("plot", columns)
+        return extra("plots").released_plot(one.model, one.schema, one.certificate, one.noisy, columns)
 
     def to_html(self, path: str | Path) -> None:
         """Write a report that may be published: one HTML file that fetches nothing, the same bytes each time.
+
+        Of several tables it says what holds for all of them, then for each.
 
         Parameters
         ----------
@@ -381,6 +508,9 @@ class Release(Shown):
         DataError
             If the file cannot be written.
         """
+        if self.linked is not None:
+            write_output(path, extra("report of tables").linked_html(self.tables, self.certificate))
+            return
         write_output(path, extra("report").release_html(self, self.accuracy()))
 
     def to_croissant(
@@ -417,6 +547,7 @@ class Release(Shown):
         Costs no budget. The statement is the certificate's without its cost lines; epsilon and delta are plain numbers,
         never below the exact ones.
         """
+        self._one("to_croissant(...)", "it is about rows of one table; --croissant of the command is of all")
         extra("croissant").write_croissant(
             self.schema, self.certificate, path, rows=rows, certificate_file=certificate, about=about
         )

@@ -13,8 +13,9 @@ from lapwing.cli.console import Say, is_quiet, speaker
 from lapwing.cli.options import flag, option, whole
 from lapwing.cli.outputs import check_drawn
 from lapwing.errors import DataError, ParameterError
-from lapwing.release.files import STANDARD_OUTPUT, Targets, rows_place, write_release_rows
-from lapwing.release.linked.targets import events_targets, linked_targets
+from lapwing.release.files import write_release_rows
+from lapwing.release.linked.targets import events_targets, linked_targets, write_tables
+from lapwing.release.targets import STANDARD_OUTPUT, Targets, rows_place
 from lapwing.rows.out.outputs import whole_files
 from lapwing.schema.scalars import aligned, quote
 
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
     import numpy as np
     import polars as pl
 
-    from lapwing.release.linked.release import LinkedRelease
     from lapwing.release.release import Release
+    from lapwing.schema.linked.database import LinkedTables
     from lapwing.schema.schemas import Schema
 
 _NO_MODEL = "LW601"
@@ -45,15 +46,14 @@ def loaded(model: Path) -> "Release":
 Table = Annotated[str | None, option("--table", "NAME", "One of the tables, where the model has several.")]
 
 
-def one_table(release: "Release | LinkedRelease", name: str | None) -> "Release":
+def one_table(release: "Release", name: str | None) -> "Release":
     """Return the release of one table: the one that is named, or the only one that was given."""
-    from lapwing.release.release import Release  # noqa: PLC0415
-
-    if isinstance(release, Release):
+    linked = release.linked
+    if linked is None:
         if name is None:
             return release
         raise ParameterError(f"the model has one table, got {quote(name)}; leave --table out", code="LW301")
-    given, names = release.linked.given, release.linked.names
+    given, names = linked.given, linked.names
     chosen = given[0] if name is None and len(given) == 1 else name
     if chosen not in names:
         got = "none" if name is None else quote(name)
@@ -99,14 +99,12 @@ def sample(
         rows_place(each)
     _check(rows, where, where_file)
 
-    from lapwing.release.linked.release import LinkedRelease  # noqa: PLC0415
-
     release: Any = loaded(model)
     say = speaker(context, quiet)
-    if isinstance(release, LinkedRelease):
+    if release.linked is not None:
         if where_file is not None:
             raise ParameterError("--where-file is for releases of one table; give --where", code="LW325")
-        _linked_sample(release, model, (output, into), (rows, seed, where), say)
+        _linked_sample(release, release.linked, model, (output, into), (rows, seed, where), say)
         return
     place = options.one_place(output, into, context)
     target, has_folder = rows_place(place)
@@ -130,7 +128,8 @@ def sample(
 
 
 def _linked_sample(
-    release: "LinkedRelease",
+    release: "Release",
+    linked: "LinkedTables",
     model: Path,
     place: tuple[Sequence[str], str | None],
     asked: tuple[int | None, int | None, Sequence[str]],
@@ -139,22 +138,22 @@ def _linked_sample(
     """Draw rows of linked tables, or events, that belong together."""
     output, into = place
     rows, seed, where = asked
-    linked = release.linked
     if linked.is_events:
         target, has_folder = rows_place(options.one_place(output, into))
-        targets = events_targets(linked, Targets(rows=target, model=None, certificate=None, has_folder=has_folder))
+        targets = events_targets(linked, Targets(rows={"": target}, folder=target if has_folder else None))
     else:
         targets = linked_targets(linked, output, into)
     names = (text.partition("=") for text in where)
     texts = [f"{linked.first_column(name)}{equals}{value}" for name, equals, value in names]
     from lapwing.schema.conditions import read_conditions  # noqa: PLC0415 - it imports NumPy
 
-    given = read_conditions(texts, release.parent.schema)
+    first = release.tables[linked.names[0]]
+    given = read_conditions(texts, first.schema)
     if given is not None:
-        say(f"support: {release.parent.support(given).text}")
+        say(f"support: {first.support(given).text}")
     paths = targets.in_order
     with whole_files(paths, [model], targets.folders, targets.replaces) if paths else nullcontext(()) as places:
-        targets.write(release.frames(rows, seed=seed, where=given), dict(zip(paths, places, strict=True)))
+        write_tables(targets, release.frames(rows, seed=seed, where=given), dict(zip(paths, places, strict=True)))
     for what, path in targets.named:
         say(f"{what}: {path}")
 
@@ -241,11 +240,9 @@ def query(
         speaker(context, quiet=False)(f"no noisy answer covers {missing} of {is_known.size} cells{hint}")
 
 
-def _asked(release: "Release | LinkedRelease", table: str | None, column: Sequence[str]) -> "Release":
+def _asked(release: "Release", table: str | None, column: Sequence[str]) -> "Release":
     """Return the release of the table that is named, or that has the columns."""
-    from lapwing.release.release import Release  # noqa: PLC0415
-
-    if table is not None or isinstance(release, Release):
+    if table is not None or release.linked is None:
         return one_table(release, table)
     known = [name for part in release.tables.values() for name in part.schema.names]
     return release.tables[release.linked.home_of(options.listed(column, known), "query")]

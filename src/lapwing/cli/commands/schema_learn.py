@@ -14,7 +14,7 @@ from lapwing.cli.options import option
 from lapwing.cli.outputs import produce
 from lapwing.cli.tables import Data, Database, Sql, default_file, given_table, words_of
 from lapwing.errors import ParameterError
-from lapwing.release.files import certificate_target
+from lapwing.release.targets import certificate_target
 from lapwing.schema.scalars import aligned, visible
 
 if TYPE_CHECKING:

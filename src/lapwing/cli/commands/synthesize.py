@@ -18,7 +18,7 @@ from lapwing.cli.tables import Database, Sqls, Tables, default_rows, linked_sche
 from lapwing.errors import DataError, LapwingError, ParameterError
 from lapwing.kernel.budget.budget import requested_budget
 from lapwing.on_demand import extra
-from lapwing.release.files import read_targets
+from lapwing.release.targets import read_targets
 from lapwing.rows.out.outputs import whole_files
 from lapwing.schema.scalars import aligned, nearest
 

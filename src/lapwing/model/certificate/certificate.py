@@ -5,7 +5,7 @@ It is written beside the rows of every release. It holds public settings and rel
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -263,6 +263,18 @@ class Certificate(Shown):
             linked=linked,
             several=parts,
             **_of_all(linked, parts),
+        )
+
+    def written(self, counts: Mapping[str, int], seed: int | None, issued: Issued) -> "Certificate":
+        """Return the certificate of files; counts, seed: of the rows of each table that is in them."""
+        if self.linked is None:
+            return replace(self, written_rows=counts[""], seed=seed, issued=issued)
+        return Certificate.of_tables(
+            self.linked,
+            {name: replace(part, written_rows=counts.get(name), seed=seed) for name, part in self.parts.items()},
+            requested=self.requested,
+            epsilons=self.epsilons,
+            issued=issued,
         )
 
     @property

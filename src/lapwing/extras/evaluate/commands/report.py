@@ -13,7 +13,6 @@ from lapwing.cli.tables import stem_of
 from lapwing.rows.out.outputs import whole_files
 
 if TYPE_CHECKING:
-    from lapwing.release.linked.release import LinkedRelease
     from lapwing.release.release import Release
 
 
@@ -38,12 +37,11 @@ def report(
     speaker(context, quiet)(f"report: {output}")
 
 
-def _report(found: "Release | LinkedRelease", name: str) -> str:
+def _report(found: "Release", name: str) -> str:
     """Return the report of one table, or of several; name: of the data set, where the release has none."""
     from lapwing.extras.evaluate.released.linked import linked_html  # noqa: PLC0415
     from lapwing.extras.evaluate.released.report import release_html  # noqa: PLC0415
-    from lapwing.release.linked.release import LinkedRelease  # noqa: PLC0415
 
-    if isinstance(found, LinkedRelease):
+    if found.linked is not None:
         return linked_html(found.tables, found.certificate, name=name)
     return release_html(found, found.accuracy(), name=name)

@@ -21,7 +21,7 @@ _OF_ALL: Final = ("short", "promise", "use", "again")
 
 
 def linked_html(parts: Mapping[str, Release], paid: Certificate, *, name: str = "") -> str:
-    """Return the releasable report of linked tables; see `LinkedRelease.to_html`.
+    """Return the releasable report of linked tables; see `Release.to_html`.
 
     name: of the data set, where the certificate has none.
     """

@@ -35,10 +35,11 @@ from lapwing.model.certificate.promise import uncovered_warnings
 from lapwing.present.certificates import own_warnings, short_facts
 from lapwing.present.document import Facts, warnings_of
 from lapwing.present.promises import protected_facts
-from lapwing.release.files import Targets, read_targets, write_files
+from lapwing.release.files import write_files
 from lapwing.release.release import Release
 from lapwing.release.runs.settings import Settings
 from lapwing.release.runs.watching import Progress, StoppedError
+from lapwing.release.targets import Targets, read_targets
 from lapwing.rows.out.outputs import whole_files
 from lapwing.rows.out.staging import PREFIX, SUFFIX
 from lapwing.schema.scalars import checked_rows
