@@ -51,10 +51,8 @@ from lapwing.api.synthesize import synthesize
 from lapwing.extras.evaluate.metrics.samples import mean_features, random_frequencies
 from lapwing.mechanisms.independent.mechanism import Independent
 from lapwing.mechanisms.registry import Mechanism
-from lapwing.mechanisms.trees.grid import mechanism as grid
-from lapwing.mechanisms.trees.grid.mechanism import Grid
 from lapwing.mechanisms.trees.kd_tree import mechanism as kd_tree
-from lapwing.mechanisms.trees.kd_tree.mechanism import KDTree
+from lapwing.mechanisms.trees.kd_tree.mechanism import Grid, KDTree
 from lapwing.schema.schemas import Schema
 
 ROWS, FRAUDS, COLUMNS = 284_807, 492, 29
@@ -261,8 +259,8 @@ VARIED = (
     (KDTree(), kd_tree, "ROW_LEVELS", (5, 6, 8, 9)),
     (KDTree(), kd_tree, "LEAF_SCALES", (1, 2, 5)),
     (KDTree(), kd_tree, "MOST_SPLIT_SHARE", (0.3, 0.5, 0.85)),
-    (Grid(), grid, "CELL_ROWS", ({"threshold": 5.0}, {"threshold": 20.0})),
-    (Grid(), grid, "EMPTY_SHARE", (0.001, 0.05)),
+    (Grid(), kd_tree, "CELL_ROWS", ({"threshold": 5.0}, {"threshold": 20.0})),
+    (Grid(), kd_tree, "EMPTY_SHARE", (0.001, 0.05)),
 )
 """Mechanism, module, and a chosen number of it with other values."""
 

@@ -32,8 +32,7 @@ from lapwing.api.synthesize import synthesize
 from lapwing.errors import CapacityError, ParameterError
 from lapwing.extras.evaluate.metrics.samples import mean_features, mmd_from_features, random_frequencies
 from lapwing.mechanisms.registry import Mechanism
-from lapwing.mechanisms.trees.grid.mechanism import Grid
-from lapwing.mechanisms.trees.kd_tree.mechanism import KDTree
+from lapwing.mechanisms.trees.kd_tree.mechanism import Grid, KDTree
 from lapwing.mechanisms.trees.pmm.mechanism import PMM
 from lapwing.mechanisms.trees.psmm.mechanism import PSMM
 from lapwing.release.release import Release

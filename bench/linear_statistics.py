@@ -35,10 +35,10 @@ from png import write_png
 
 from lapwing.api.synthesize import synthesize
 from lapwing.mechanisms.independent.mechanism import Independent
-from lapwing.mechanisms.shared.vectors.reduced_space import tree_points
 from lapwing.mechanisms.vectors.linear_statistics import densities as program_file
 from lapwing.mechanisms.vectors.linear_statistics import mechanism as mechanism_file
 from lapwing.mechanisms.vectors.linear_statistics.mechanism import LinearStatistics
+from lapwing.mechanisms.vectors.linear_statistics.reduced_space import tree_points
 from lapwing.mechanisms.vectors.linear_statistics.workload import Workload, make_workload, points_of
 from lapwing.mechanisms.vectors.microaggregation.mechanism import Microaggregation
 from lapwing.release.release import Release

@@ -23,8 +23,7 @@ from lapwing.kernel.room.room import Room
 from lapwing.kernel.room.transcript import NoTranscript
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.registry import Mechanism
-from lapwing.mechanisms.trees.grid.mechanism import Grid
-from lapwing.mechanisms.trees.kd_tree.mechanism import KDTree
+from lapwing.mechanisms.trees.kd_tree.mechanism import Grid, KDTree
 from lapwing.mechanisms.trees.psmm.mechanism import PSMM
 from lapwing.rows.source import code_table
 

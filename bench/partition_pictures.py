@@ -16,8 +16,7 @@ from metric_models import RESULTS, SHARED, arguments, cells_of
 from png import shades, side_by_side, write_png
 
 from lapwing.api.synthesize import synthesize
-from lapwing.mechanisms.trees.grid.mechanism import Grid
-from lapwing.mechanisms.trees.kd_tree.mechanism import KDTree
+from lapwing.mechanisms.trees.kd_tree.mechanism import Grid, KDTree
 from lapwing.release.release import Release
 from lapwing.schema.schemas import Schema
 

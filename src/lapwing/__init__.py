@@ -32,8 +32,7 @@ if TYPE_CHECKING:  # what `__getattr__` finds, for checkers of types and for edi
     from lapwing.mechanisms.private_sampling.mechanism import PrivateSampling
     from lapwing.mechanisms.registry import Trusted
     from lapwing.mechanisms.shared.base import Mechanism
-    from lapwing.mechanisms.trees.grid.mechanism import Grid
-    from lapwing.mechanisms.trees.kd_tree.mechanism import KDTree
+    from lapwing.mechanisms.trees.kd_tree.mechanism import Grid, KDTree
     from lapwing.mechanisms.trees.pmm.mechanism import PMM
     from lapwing.mechanisms.trees.psmm.mechanism import PSMM
     from lapwing.mechanisms.vectors.linear_statistics.mechanism import LinearStatistics
@@ -90,7 +89,7 @@ __version__ = VERSION
 _HOMES = {
     "Adaptive": "lapwing.mechanisms.adaptive.mechanism:Adaptive",
     "AnonymousTable": "lapwing.anonymous.table:AnonymousTable",
-    "Grid": "lapwing.mechanisms.trees.grid.mechanism:Grid",
+    "Grid": "lapwing.mechanisms.trees.kd_tree.mechanism:Grid",
     "Independent": "lapwing.mechanisms.independent.mechanism:Independent",
     "KDTree": "lapwing.mechanisms.trees.kd_tree.mechanism:KDTree",
     "LinearStatistics": "lapwing.mechanisms.vectors.linear_statistics.mechanism:LinearStatistics",

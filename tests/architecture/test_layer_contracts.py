@@ -188,7 +188,7 @@ def test_the_kernel_imports_numpy_alone(copy: Path, library: str) -> None:
         ("mechanisms", "newcomer", "independent"),
         ("mechanisms", "shared", "independent"),
         ("mechanisms", "independent", "registry"),
-        ("trees", "trees.pmm", "trees.grid"),
+        ("trees", "trees.pmm", "trees.kd_tree"),
         ("vectors", "vectors.newcomer", "vectors.microaggregation"),
     ],
 )

@@ -8,8 +8,7 @@ import pytest
 from helpers.audits import under_one_relation_each
 from lapwing.extras.audit.pairs import neighbour_pair
 from lapwing.extras.audit.replay import audit_pair
-from lapwing.mechanisms.trees.grid.mechanism import Grid
-from lapwing.mechanisms.trees.kd_tree.mechanism import KDTree
+from lapwing.mechanisms.trees.kd_tree.mechanism import Grid, KDTree
 from mechanism_checks import settings_for
 
 OTHERS = {

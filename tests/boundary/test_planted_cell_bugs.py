@@ -20,9 +20,8 @@ from lapwing.kernel.questions.shared.cell_rows import CellRows
 from lapwing.kernel.questions.sparse_counts.question import SparseCounts
 from lapwing.kernel.questions.split_decisions.question import SplitDecisions
 from lapwing.mechanisms.shared.base import Mechanism
-from lapwing.mechanisms.shared.cell_model import halved_cells
-from lapwing.mechanisms.trees.grid.mechanism import Grid
-from lapwing.mechanisms.trees.kd_tree.mechanism import KDTree
+from lapwing.mechanisms.trees.kd_tree.cells import halved_cells
+from lapwing.mechanisms.trees.kd_tree.mechanism import Grid, KDTree
 from lapwing.rows import counting as keys
 from mechanism_checks import settings_for
 

@@ -22,8 +22,7 @@ from lapwing.kernel.room.opening import public_terms
 from lapwing.mechanisms.adaptive.mechanism import Adaptive
 from lapwing.mechanisms.independent.mechanism import Independent
 from lapwing.mechanisms.registry import MECHANISMS
-from lapwing.mechanisms.trees.grid.mechanism import Grid
-from lapwing.mechanisms.trees.kd_tree.mechanism import KDTree
+from lapwing.mechanisms.trees.kd_tree.mechanism import Grid, KDTree
 from lapwing.mechanisms.trees.pmm.mechanism import PMM
 from lapwing.mechanisms.trees.psmm.mechanism import PSMM
 from lapwing.mechanisms.vectors.linear_statistics.mechanism import LinearStatistics

@@ -4,7 +4,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from lapwing.mechanisms.shared.cell_model import TreeLevel, leaf_least_squares
+from lapwing.mechanisms.shared.trees.cell_levels import TreeLevel
+from lapwing.mechanisms.trees.kd_tree.cells import leaf_least_squares
 
 
 def levels_of(tree):

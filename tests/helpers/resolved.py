@@ -9,8 +9,8 @@ from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts
 from lapwing.mechanisms.adaptive.candidates import resolved_column
-from lapwing.mechanisms.adaptive.one_way import one_way_table
-from lapwing.mechanisms.shared.one_way import first_cells, one_way_grouping
+from lapwing.mechanisms.adaptive.one_way import first_cells, one_way_table
+from lapwing.mechanisms.shared.one_way import one_way_grouping
 from lapwing.schema.fields import Field
 
 SIZES = (16, 8, 4)

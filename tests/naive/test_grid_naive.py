@@ -17,8 +17,8 @@ from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise.enclosures import LaplaceTail
 from lapwing.kernel.noise.geometric import survivors
 from lapwing.kernel.noise.laplace import discrete_laplace, discrete_laplace_at_least
-from lapwing.mechanisms.shared.cell_model import epsilon_of
-from lapwing.mechanisms.trees.grid.mechanism import Grid
+from lapwing.mechanisms.shared.trees.cell_levels import epsilon_of
+from lapwing.mechanisms.trees.kd_tree.mechanism import Grid
 
 
 def points_of(seed, d, rows=60):

@@ -18,7 +18,7 @@ from helpers.pmm_runs import frame_of, run, unit_columns
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise.gaussian import discrete_gaussian
 from lapwing.kernel.noise.laplace import discrete_laplace
-from lapwing.mechanisms.shared.cell_model import epsilon_of
+from lapwing.mechanisms.shared.trees.cell_levels import epsilon_of
 from lapwing.mechanisms.trees.kd_tree.mechanism import KDTree
 from lapwing.model.sampling.marginals import marginal
 from lapwing.schema.groupings.grouping import evenly

@@ -15,9 +15,9 @@ from lapwing.kernel.room.room import Room
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.adaptive.candidates import resolved_column
 from lapwing.mechanisms.adaptive.fit import NO_GUIDE, Fit, Guide, Measured, _trusted
-from lapwing.mechanisms.adaptive.one_way import OneWayTable
+from lapwing.mechanisms.adaptive.one_way import OneWayTable, first_cells
 from lapwing.mechanisms.adaptive.rounds import towards, weighed
-from lapwing.mechanisms.shared.one_way import first_cells, one_way_grouping
+from lapwing.mechanisms.shared.one_way import one_way_grouping
 from lapwing.mechanisms.shared.priors import PublicRows
 from lapwing.rows.source import code_table
 from lapwing.schema.schemas import Schema

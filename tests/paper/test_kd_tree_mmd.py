@@ -6,8 +6,7 @@ import pytest
 from helpers.pmm_runs import frame_of, run, unit_columns
 from lapwing.extras.evaluate.metrics.samples import mean_features, mmd_from_features, random_frequencies
 from lapwing.kernel.budget.budget import Budget
-from lapwing.mechanisms.trees.grid.mechanism import Grid
-from lapwing.mechanisms.trees.kd_tree.mechanism import KDTree
+from lapwing.mechanisms.trees.kd_tree.mechanism import Grid, KDTree
 
 ROWS, SIDE = 20_000, 2000.0
 GAMMA = SIDE**2 / (100**2 * 2)

@@ -16,8 +16,7 @@ from lapwing.kernel.questions.sparse_counts.question import NoisyCells
 from lapwing.kernel.questions.tree_counts.question import NoisyTree
 from lapwing.mechanisms.adaptive.mechanism import Adaptive
 from lapwing.mechanisms.independent.mechanism import Independent
-from lapwing.mechanisms.trees.grid.mechanism import Grid
-from lapwing.mechanisms.trees.kd_tree.mechanism import KDTree
+from lapwing.mechanisms.trees.kd_tree.mechanism import Grid, KDTree
 from lapwing.mechanisms.trees.pmm.mechanism import PMM
 from lapwing.model.model import ReleasedModel, Spans
 from lapwing.release.accuracy import count_accuracy, counts_of, marginal_accuracy, measured_tables, table_accuracy

@@ -19,8 +19,8 @@ from lapwing.kernel.questions.sparse_counts.answer import answer_sparse_counts
 from lapwing.kernel.questions.split_decisions.answer import answer_split_decisions
 from lapwing.kernel.questions.split_decisions.question import Splits
 from lapwing.mechanisms.shared.base import Mechanism
-from lapwing.mechanisms.shared.cell_model import halved_cells
-from lapwing.mechanisms.trees.grid.mechanism import Grid
+from lapwing.mechanisms.trees.kd_tree.cells import halved_cells
+from lapwing.mechanisms.trees.kd_tree.mechanism import Grid
 
 SCHEMA = whole_numbers(x=8)
 TREE = tree_over(SCHEMA, 1)

@@ -13,7 +13,7 @@ from helpers.leaf_trees import fitted_by_recursion
 from helpers.pmm_runs import frame_of, run, unit_columns
 from lapwing.errors import CapacityError
 from lapwing.kernel.budget.budget import Budget
-from lapwing.mechanisms.shared.cell_model import (
+from lapwing.mechanisms.trees.kd_tree.cells import (
     check_listable,
     fitted_weights,
     halved_cells,

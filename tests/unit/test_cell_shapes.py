@@ -7,7 +7,8 @@ import pytest
 from helpers.cases import spread
 from lapwing.errors import CapacityError
 from lapwing.kernel.budget.budget import Budget
-from lapwing.mechanisms.shared.cell_model import epsilon_of, halved_cells
+from lapwing.mechanisms.shared.trees.cell_levels import epsilon_of
+from lapwing.mechanisms.trees.kd_tree.cells import halved_cells
 from lapwing.schema.groupings.hierarchies import diameters, hierarchy
 from lapwing.schema.schemas import Schema
 

@@ -14,7 +14,7 @@ from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.terms import Terms
-from lapwing.mechanisms.trees.grid.mechanism import Grid, default_threshold, default_width
+from lapwing.mechanisms.trees.kd_tree.mechanism import Grid, default_threshold, default_width
 from lapwing.schema.schemas import Schema
 
 SIZE = {"name": "size", "type": "integer", "constraints": {"minimum": 0, "maximum": 6}, "special": [99]}

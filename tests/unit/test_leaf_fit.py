@@ -5,7 +5,7 @@ import pytest
 
 from helpers.leaf_trees import fitted, levels_of
 from lapwing.errors import ParameterError
-from lapwing.mechanisms.shared.cell_model import leaf_least_squares
+from lapwing.mechanisms.trees.kd_tree.cells import leaf_least_squares
 
 NEVER = float("-inf")
 

@@ -1,6 +1,7 @@
 """A mechanism is one folder and one line: what it says is heard everywhere, and what it does not say has a default."""
 
 import ast
+import importlib
 import shutil
 import subprocess
 import sys
@@ -13,14 +14,22 @@ import lapwing as lw
 from helpers.source_tree import PACKAGE, python_files, syntax
 from lapwing.mechanisms.independent.mechanism import Independent
 from lapwing.mechanisms.registry import MECHANISMS, is_known
+from lapwing.mechanisms.shared.base import Mechanism
 
 
-def test_every_folder_is_listed_under_the_name_of_its_mechanism():
-    folders = {path.parent.name for path in (PACKAGE / "mechanisms").glob("**/mechanism.py")}
+def test_every_mechanism_of_the_tree_is_listed_under_its_name():
+    files = {
+        path.relative_to(PACKAGE.parent).with_suffix("") for path in (PACKAGE / "mechanisms").glob("**/mechanism.py")
+    }
+    derived = {
+        each
+        for file in files
+        for each in vars(importlib.import_module(".".join(file.parts))).values()
+        if isinstance(each, type) and issubclass(each, Mechanism) and each.__module__ == ".".join(file.parts)
+    }
 
     assert [each.name.lower() for each in MECHANISMS.values()] == list(MECHANISMS)
-    assert set(MECHANISMS) == {folder.replace("_", "") for folder in folders}
-    assert all(each.__module__.startswith("lapwing.mechanisms.") for each in MECHANISMS.values())
+    assert set(MECHANISMS.values()) == derived
 
 
 @pytest.mark.parametrize("kind", MECHANISMS.values(), ids=lambda kind: kind.name)
@@ -243,8 +252,8 @@ def test_no_file_knows_a_mechanism_but_the_public_names_and_the_audits_that_choo
 
 
 def test_a_file_that_asks_for_a_kind_of_mechanism_is_named(tmp_path):
-    (tmp_path / "mechanisms" / "trees" / "grid").mkdir(parents=True)
-    (tmp_path / "runs.py").write_text("def f():\n    from lapwing.mechanisms.trees.grid.mechanism import Grid\n")
+    (tmp_path / "mechanisms" / "trees" / "kd_tree").mkdir(parents=True)
+    (tmp_path / "runs.py").write_text("def f():\n    from lapwing.mechanisms.trees.kd_tree.mechanism import Grid\n")
     (tmp_path / "verbs.py").write_text("from lapwing.mechanisms.registry import kind_named\n")
 
     assert importers(tmp_path) == {"runs.py"}

@@ -9,18 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers.resolved import FIELDS
-from lapwing.mechanisms.shared.one_way import (
-    BRANCH_LEVELS,
-    FIRST_CELLS,
-    VALUE_BY_VALUE,
-    branch_groupings,
-    finer_cells,
-    first_cells,
-    is_refined,
-    landmark_codes,
-    one_way_grouping,
-    public_cells,
-)
+from lapwing.mechanisms.adaptive.one_way import BRANCH_LEVELS, FIRST_CELLS, branch_groupings, finer_cells, first_cells
+from lapwing.mechanisms.shared.one_way import VALUE_BY_VALUE, is_refined, landmark_codes, one_way_grouping, public_cells
 from lapwing.rows.source import code_table
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.category_trees import Prefixes

@@ -23,9 +23,9 @@ from lapwing.mechanisms.adaptive.one_way import (
     ask_columns,
     cell_deviation,
     first_questions,
+    is_staged,
     stage_questions,
 )
-from lapwing.mechanisms.shared.one_way import is_staged
 from lapwing.rows.source import code_table
 from lapwing.schema.schemas import Schema
 

@@ -8,7 +8,12 @@ from helpers.pmm_runs import run
 from lapwing.kernel.budget.budget import Budget
 from lapwing.mechanisms.shared.base import Mechanism
 from lapwing.mechanisms.shared.one_way import one_way_grouping
-from lapwing.mechanisms.shared.vectors.reduced_space import PAIR_GROUPS, fine_groupings, tree_points, tree_questions
+from lapwing.mechanisms.vectors.linear_statistics.reduced_space import (
+    PAIR_GROUPS,
+    fine_groupings,
+    tree_points,
+    tree_questions,
+)
 from lapwing.mechanisms.vectors.linear_statistics.workload import points_of
 
 COUNT = 20_000

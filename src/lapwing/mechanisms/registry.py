@@ -31,7 +31,7 @@ _PATHS: Final = {
     "independent": "lapwing.mechanisms.independent.mechanism:Independent",
     "pmm": "lapwing.mechanisms.trees.pmm.mechanism:PMM",
     "psmm": "lapwing.mechanisms.trees.psmm.mechanism:PSMM",
-    "grid": "lapwing.mechanisms.trees.grid.mechanism:Grid",
+    "grid": "lapwing.mechanisms.trees.kd_tree.mechanism:Grid",
     "kdtree": "lapwing.mechanisms.trees.kd_tree.mechanism:KDTree",
     "microaggregation": "lapwing.mechanisms.vectors.microaggregation.mechanism:Microaggregation",
     "linearstatistics": "lapwing.mechanisms.vectors.linear_statistics.mechanism:LinearStatistics",

@@ -15,8 +15,15 @@ from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
 from lapwing.kernel.questions.select_worst.question import SelectWorst
 from lapwing.maths.arrays import frozen, project_to_simplex
-from lapwing.mechanisms.adaptive.one_way import PRESENT, Counted, OneWayTable, no_states, settled_masses, tail_places
-from lapwing.mechanisms.shared.one_way import is_staged
+from lapwing.mechanisms.adaptive.one_way import (
+    PRESENT,
+    Counted,
+    OneWayTable,
+    is_staged,
+    no_states,
+    settled_masses,
+    tail_places,
+)
 from lapwing.model.laws import Laws, laws_from_probabilities
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.domains import Domain

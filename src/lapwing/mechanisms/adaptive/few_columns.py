@@ -28,13 +28,14 @@ from lapwing.mechanisms.adaptive.one_way import (
     Search,
     ask_columns,
     begun,
+    is_staged,
     least_found,
     no_states,
     stage_questions,
 )
-from lapwing.mechanisms.shared.cell_model import TreeLevel, epsilon_of, tree_levels
-from lapwing.mechanisms.shared.one_way import is_staged, told_rows, uniform_model
+from lapwing.mechanisms.shared.one_way import told_rows, uniform_model
 from lapwing.mechanisms.shared.trees.accuracy import counted_tree, noise_tree, planned_statements, released_statements
+from lapwing.mechanisms.shared.trees.cell_levels import TreeLevel, epsilon_of, tree_levels
 from lapwing.mechanisms.shared.trees.model import cells_as_model, fitted_leaves, has_exact_root, known_root
 from lapwing.mechanisms.shared.trees.plans import default_plan, tree_shapes
 from lapwing.mechanisms.shared.trees.simulation import drawn_noise

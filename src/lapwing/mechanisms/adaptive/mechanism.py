@@ -55,6 +55,7 @@ from lapwing.mechanisms.adaptive.fit import (
 from lapwing.mechanisms.adaptive.one_way import (
     OneWayTable,
     ask_columns,
+    is_staged,
     one_way_tables,
 )
 from lapwing.mechanisms.adaptive.rounds import (
@@ -68,13 +69,7 @@ from lapwing.mechanisms.adaptive.rounds import (
     weighed,
 )
 from lapwing.mechanisms.shared.base import Mechanism, Questions, Work
-from lapwing.mechanisms.shared.one_way import (
-    is_refined,
-    is_staged,
-    known_rows,
-    paid_for_rows,
-    told_rows,
-)
+from lapwing.mechanisms.shared.one_way import is_refined, known_rows, paid_for_rows, told_rows
 from lapwing.mechanisms.shared.settings import check_number, check_whole
 from lapwing.model.certificate.cost_lines import ChosenTable
 from lapwing.model.certificate.notices import Notice

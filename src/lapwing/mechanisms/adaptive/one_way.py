@@ -20,19 +20,17 @@ from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, No
 from lapwing.kernel.room.curator import Curator
 from lapwing.kernel.terms import Terms
 from lapwing.maths.arrays import project_to_simplex
-from lapwing.mechanisms.shared.one_way import (
-    branch_groupings,
-    finer_cells,
-    first_cells,
-    is_refined,
-    is_staged,
-    pooled_total,
-    told_counts,
-)
+from lapwing.mechanisms.shared.one_way import is_refined, pooled_total, public_cells, told_counts
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.domains import Domain
 from lapwing.schema.groupings.grouping import Grouping, cut, identity
 from lapwing.schema.schemas import Schema
+
+COUNTED_ONCE = 16
+"""Ordered columns of up to so many values are counted once; what is seen of others says how they are counted next."""
+FIRST_CELLS = 64  # about how many even cells a wider column is counted in at first
+BRANCH_LEVELS = 3  # most levels of branches that are counted beside the categories of a hierarchy
+_OCTAVES = 16
 
 STAGES = 3
 """How often an ordered column of more than a few values is counted; what is not spent before goes to the last time."""
@@ -312,6 +310,83 @@ def _counted(answer: NoisyCounts) -> Counted:
     grouping = answer.question.groupings[0]
     starts, _, _ = grouping.pieces()
     return Counted(starts[: grouping.regular], answer.counts[: grouping.regular].astype(np.float64), answer.noise.sd)
+
+
+# -- The cells in which a column is counted first, and how any are cut further: functions of the schema alone.
+
+
+def is_staged(field: Field) -> bool:
+    """Tell whether a column is counted in stages, each in cells that the one before suggests."""
+    return field.domain.ordered and field.domain.values > COUNTED_ONCE
+
+
+def branch_groupings(field: Field) -> tuple[Grouping, ...]:
+    """Return the levels of a declared hierarchy that are counted beside its categories, the coarsest first.
+
+    >>> codes = {"name": "code", "type": "string", "categories": ["a1", "a2", "b1", "b2"],
+    ...          "hierarchy": {"prefixes": [1]}}
+    >>> from lapwing.schema.schemas import Schema
+    >>> (field,) = Schema.from_dict({"fields": [codes]}).columns
+    >>> [grouping.cuts.tolist() for grouping in branch_groupings(field)]
+    [[2]]
+    """
+    domain = field.domain
+    if domain.ordered:
+        return ()
+    found, cuts = [], np.empty(0, dtype=np.int64)
+    for tier in domain.cuts[:BRANCH_LEVELS]:
+        cuts = np.sort(np.concatenate((cuts, np.array(tier, dtype=np.int64))))
+        if 2 * (cuts.size + 1) <= domain.values:  # finer ones say hardly more than the categories
+            found.append(cut(domain, cuts))
+    return tuple(found)
+
+
+def first_cells(field: Field) -> Grouping:
+    """Return the cells in which an ordered column is counted first.
+
+    Returns its values, where it has at most 512. Otherwise `public_cells`, and smaller and smaller ones towards zero,
+    where real numbers crowd.
+
+    >>> first_cells(Field(name="x", type="integer", minimum=0, maximum=1919)).cuts[:9].tolist()
+    [1, 2, 4, 8, 16, 30, 60, 90, 120]
+    """
+    domain = field.domain
+    if not is_refined(field):
+        return identity(domain)
+    cells = public_cells(field, FIRST_CELLS)
+    if domain.cuts or field.is_categorical or field.type not in ("integer", "number"):
+        return cells
+    zero, width = field.range.zero, max(1, domain.values // FIRST_CELLS)
+    powers = [1 << bits for bits in range(width.bit_length()) if width <= 1 << bits + _OCTAVES and 1 << bits < width]
+    near = [code for power in powers for code in (zero + power, zero - power + 1)] if 0 <= zero < domain.values else []
+    cuts = np.union1d(cells.cuts, np.array(near, dtype=np.int64))
+    return cut(domain, cuts[(cuts > 0) & (cuts < domain.values)])
+
+
+def finer_cells(domain: Domain, starts: np.ndarray, parts: np.ndarray) -> np.ndarray:
+    """Cut cells further.
+
+    >>> finer_cells(Domain(100, 0, True, True, False), np.array([0, 50]), np.array([1, 2])).tolist()
+    [0, 50, 75]
+    """
+    stops = np.append(starts[1:], np.int64(domain.values))
+    tiers = [np.array(tier, dtype=np.int64) for tier in domain.cuts]
+    found = [starts]
+    for place in np.flatnonzero(parts > 1):
+        start, stop, wanted = int(starts[place]), int(stops[place]), int(parts[place])
+        found.append(_inside(tiers, start, stop, wanted))
+    return np.unique(np.concatenate(found))
+
+
+def _inside(tiers: Sequence[np.ndarray], start: int, stop: int, parts: int) -> np.ndarray:
+    """Return the cuts of one cell into parts."""
+    for tier in tiers:
+        inner = tier[np.searchsorted(tier, start, "right") : np.searchsorted(tier, stop, "left")]
+        if inner.size:
+            return inner if inner.size <= 2 * parts else inner[np.arange(1, parts) * inner.size // parts]
+    whole, rest = divmod(stop - start, parts)
+    index = np.arange(1, parts, dtype=np.int64)
+    return start + index * whole + index * rest // parts
 
 
 # -- In which cells a column is counted next, and the search for single values that many rows share.

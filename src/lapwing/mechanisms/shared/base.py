@@ -41,11 +41,12 @@ class OwnPoints:
     """Public rows of the caller's own, which are read for a mechanism because it reads no tables.
 
     rows: a path, a frame, or a callable that is given ``count`` and a public generator; in code already where they are
-    `PublicRows`; place: returns the mechanism with them in code.
+    `PublicRows`; names: what the setting may be instead; place: returns the mechanism with them in code.
     """
 
     setting: str
     rows: object
+    names: tuple[str, ...]
     count: int
     place: Callable[[PublicRows], "Mechanism"]
 

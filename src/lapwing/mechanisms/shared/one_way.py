@@ -21,7 +21,6 @@ from lapwing.schema.scalars import MOST_ROWS
 from lapwing.schema.schemas import Schema
 
 T = TypeVar("T")
-
 SEEN_DEVIATIONS = 4.0
 COUNT_SHARE = Fraction(1, 50)
 """Part of the budget that buys a noisy number of rows where nobody gives a public one; it only steers what follows."""
@@ -137,18 +136,9 @@ def fitted_law(table: NoisyCounts, domain: Domain, total: float) -> Laws:
 
 
 # -- The cells in which one-way tables are asked before anything is known: functions of the schema alone.
-
-
 VALUE_BY_VALUE = 512
 """Ordered columns of up to so many values are counted value by value: codes may have no meaning as numbers."""
-
-COUNTED_ONCE = 16
-"""Ordered columns of up to so many values are counted once; what is seen of others says how they are counted next."""
-
-FIRST_CELLS = 64  # about how many even cells a wider column is counted in at first
-BRANCH_LEVELS = 3  # most levels of branches that are counted beside the categories of a hierarchy
 _MOST_CUTS = 128
-_OCTAVES = 16
 
 
 def one_way_grouping(field: Field, groups: int) -> Grouping:
@@ -166,54 +156,6 @@ def one_way_grouping(field: Field, groups: int) -> Grouping:
 def is_refined(field: Field) -> bool:
     """Tell whether an ordered column has too many values to count them one by one."""
     return field.domain.ordered and field.domain.values > VALUE_BY_VALUE
-
-
-def is_staged(field: Field) -> bool:
-    """Tell whether a column is counted in stages, each in cells that the one before suggests."""
-    return field.domain.ordered and field.domain.values > COUNTED_ONCE
-
-
-def branch_groupings(field: Field) -> tuple[Grouping, ...]:
-    """Return the levels of a declared hierarchy that are counted beside its categories, the coarsest first.
-
-    >>> codes = {"name": "code", "type": "string", "categories": ["a1", "a2", "b1", "b2"],
-    ...          "hierarchy": {"prefixes": [1]}}
-    >>> from lapwing.schema.schemas import Schema
-    >>> (field,) = Schema.from_dict({"fields": [codes]}).columns
-    >>> [grouping.cuts.tolist() for grouping in branch_groupings(field)]
-    [[2]]
-    """
-    domain = field.domain
-    if domain.ordered:
-        return ()
-    found, cuts = [], np.empty(0, dtype=np.int64)
-    for tier in domain.cuts[:BRANCH_LEVELS]:
-        cuts = np.sort(np.concatenate((cuts, np.array(tier, dtype=np.int64))))
-        if 2 * (cuts.size + 1) <= domain.values:  # finer ones say hardly more than the categories
-            found.append(cut(domain, cuts))
-    return tuple(found)
-
-
-def first_cells(field: Field) -> Grouping:
-    """Return the cells in which an ordered column is counted first.
-
-    Returns its values, where it has at most 512. Otherwise `public_cells`, and smaller and smaller ones towards zero,
-    where real numbers crowd.
-
-    >>> first_cells(Field(name="x", type="integer", minimum=0, maximum=1919)).cuts[:9].tolist()
-    [1, 2, 4, 8, 16, 30, 60, 90, 120]
-    """
-    domain = field.domain
-    if not is_refined(field):
-        return identity(domain)
-    cells = public_cells(field, FIRST_CELLS)
-    if domain.cuts or field.is_categorical or field.type not in ("integer", "number"):
-        return cells
-    zero, width = field.range.zero, max(1, domain.values // FIRST_CELLS)
-    powers = [1 << bits for bits in range(width.bit_length()) if width <= 1 << bits + _OCTAVES and 1 << bits < width]
-    near = [code for power in powers for code in (zero + power, zero - power + 1)] if 0 <= zero < domain.values else []
-    cuts = np.union1d(cells.cuts, np.array(near, dtype=np.int64))
-    return cut(domain, cuts[(cuts > 0) & (cuts < domain.values)])
 
 
 def public_cells(field: Field, cells: int) -> Grouping:
@@ -242,32 +184,6 @@ def landmark_codes(field: Field) -> tuple[int, ...]:
         return ()
     last, zero = field.domain.values - 1, field.range.zero
     return (0, zero, last) if 0 <= zero <= last else (0, last)
-
-
-def finer_cells(domain: Domain, starts: np.ndarray, parts: np.ndarray) -> np.ndarray:
-    """Cut cells further.
-
-    >>> finer_cells(Domain(100, 0, True, True, False), np.array([0, 50]), np.array([1, 2])).tolist()
-    [0, 50, 75]
-    """
-    stops = np.append(starts[1:], np.int64(domain.values))
-    tiers = [np.array(tier, dtype=np.int64) for tier in domain.cuts]
-    found = [starts]
-    for place in np.flatnonzero(parts > 1):
-        start, stop, wanted = int(starts[place]), int(stops[place]), int(parts[place])
-        found.append(_inside(tiers, start, stop, wanted))
-    return np.unique(np.concatenate(found))
-
-
-def _inside(tiers: Sequence[np.ndarray], start: int, stop: int, parts: int) -> np.ndarray:
-    """Return the cuts of one cell into parts."""
-    for tier in tiers:
-        inner = tier[np.searchsorted(tier, start, "right") : np.searchsorted(tier, stop, "left")]
-        if inner.size:
-            return inner if inner.size <= 2 * parts else inner[np.arange(1, parts) * inner.size // parts]
-    whole, rest = divmod(stop - start, parts)
-    index = np.arange(1, parts, dtype=np.int64)
-    return start + index * whole + index * rest // parts
 
 
 def _declared(domain: Domain, most: int) -> np.ndarray:

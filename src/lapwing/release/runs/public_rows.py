@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, cast, get_args
+from typing import Any, Final, cast
 
 import numpy as np
 
@@ -18,7 +18,6 @@ from lapwing.kernel.terms import Relation
 from lapwing.mechanisms.registry import MECHANISMS
 from lapwing.mechanisms.shared.base import Mechanism, takes_prior
 from lapwing.mechanisms.shared.priors import MOST_PRIORS, PublicRows, priors_of
-from lapwing.mechanisms.shared.vectors.reduced_space import Mu
 from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.certificate.cost_lines import asked_text
 from lapwing.model.certificate.linked import ONE_OF_SEVERAL
@@ -275,7 +274,7 @@ def with_public_points(mechanism: Mechanism, schema: Schema, seed: int) -> Mecha
             raise _not_kept(f"mu was {mu!r}")
     if isinstance(rows, str) and not Path(rows).exists():
         raise ParameterError(
-            f"mu must be one of {', '.join(get_args(Mu))}, or the path of a public table, got {rows!r}", code="LW353"
+            f"mu must be one of {', '.join(own.names)}, or the path of a public table, got {rows!r}", code="LW353"
         )
     file = digest_of(rows, "mu") if isinstance(rows, str) else ""
     codes = _points(rows, schema)

@@ -1,10 +1,11 @@
-"""KD-tree: cells are split where there are many rows, then the leaves are counted afresh.
+"""KDTree splits cells where there are many rows, and counts the leaves afresh; Grid is KDTree without decisions.
 
-ask -> fit -> model: noisy decisions from the root down, noisy counts of the leaves, one atom per leaf.
+ask -> fit -> model: noisy decisions from the root down (KDTree), noisy counts of the leaves, one atom per leaf that is
+kept. A grid may have more cells than can be written out.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -15,33 +16,35 @@ import numpy as np
 
 from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget
-from lapwing.kernel.noise_law import NoiseLaw, row_sensitivity
+from lapwing.kernel.noise_law import NoiseLaw, log_tail, row_sensitivity
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.questions.shared.cells import CellTree
 from lapwing.kernel.questions.sparse_counts.question import NoisyCells, SparseCounts
 from lapwing.kernel.questions.split_decisions.question import SplitDecisions, SplitRule
 from lapwing.kernel.room.curator import Curator
 from lapwing.kernel.terms import Terms
+from lapwing.maths.selection_threshold import least_safe
 from lapwing.mechanisms.shared.base import Mechanism, Questions
-from lapwing.mechanisms.shared.cell_model import (
+from lapwing.mechanisms.shared.one_way import asked_within, known_rows, told_rows
+from lapwing.mechanisms.shared.priors import Codes, spread_codes
+from lapwing.mechanisms.shared.settings import check_choice, check_number
+from lapwing.mechanisms.shared.trees.cell_levels import epsilon_of
+from lapwing.mechanisms.shared.trees.model import Placement
+from lapwing.mechanisms.trees.kd_tree.cells import (
     Cells,
     Fit,
     cells_statement,
     check_cell_settings,
     check_edge,
     check_listable,
-    epsilon_of,
     fitted_weights,
     halved_cells,
     noise_scale,
     released_rows,
     weighted_cells,
 )
-from lapwing.mechanisms.shared.one_way import asked_within, known_rows
-from lapwing.mechanisms.shared.priors import Codes, spread_codes
-from lapwing.mechanisms.shared.settings import check_choice, check_number
-from lapwing.mechanisms.shared.trees.model import Placement
 from lapwing.mechanisms.trees.kd_tree.prior import leaning_cells
+from lapwing.model.certificate.notices import Notice
 from lapwing.model.certificate.statements import Statement
 from lapwing.model.model import ReleasedModel
 from lapwing.schema.scalars import is_among, told
@@ -65,6 +68,15 @@ AUTO_SCALES: Mapping[SplitRule, int] = MappingProxyType({"privtree": 1, "paper":
 
 MOST_SPLIT_SHARE: Final = Fraction(7, 10)  # largest default of ``split_share``
 LEAF_SCALES: Final = 3  # default of ``threshold`` in scales of the leaves' noise
+
+FINEST = 2.0**-16  # shortest default edge of a cell
+CELL_ROWS: Mapping[Fit, float] = MappingProxyType({"threshold": 10.0, "least_squares": 2.0})
+"""By default a cell would hold this many rows over epsilon if rows were spread evenly; chosen on public mixtures."""
+
+
+_FEW_KEPT = 0.5
+
+EMPTY_SHARE = 0.01  # part of the rows that noise may put into empty cells, in expectation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,10 +189,10 @@ class KDTree(Mechanism):
         """Return one atom per leaf with a positive count, and one per cell of the priors' rows."""
         rows, left = known_rows(curator, budget) if self._is_steered else (1.0, budget)
         decisions, counts = asked_within(partial(self._questions, schema, left, curator.terms), rows)
-        if decisions is not None:
+        if decisions is not None:  # Algorithms 2 and 3, ε': which cells are split
             (splits,) = curator.ask(decisions)
             counts = replace(counts, tree=splits.tree)
-        (noisy,) = curator.ask(counts)
+        (noisy,) = curator.ask(counts)  # Algorithm 1, lines 9 and 10, ε'' (Theorem 8): noise on v, and the filter t
         total = released_rows(noisy, curator.terms.rows)
         priors = [spread_codes(each, schema, rng) for each in self.priors]
         cells, weights = self._weighted(noisy, total, priors)
@@ -226,13 +238,8 @@ class KDTree(Mechanism):
         """Return the decisions, None where no level can decide, and the counts of the leaves."""
         tree = self._tree(schema, budget, terms, rows)
         share = self._share(len(schema.columns)) if tree.first < tree.depth else Fraction(0)
-        counts = SparseCounts(tree=tree, threshold=None, epsilon=epsilon_of(budget * (1 - share)), notion=budget.notion)
-        if self.fit == "threshold":
-            counts = replace(counts, threshold=1)
-            counts = replace(counts, threshold=self._least(tree, counts.noise(terms.relation, terms.max_rows)))
-        else:
-            check_listable(tree)
-        counts.check(terms, schema)
+        least = partial(self._least, tree) if self.fit == "threshold" else None
+        counts = leaf_counts(schema, tree, budget * (1 - share), terms, least)
         if not share:
             return None, counts
         decisions = SplitDecisions(
@@ -264,12 +271,10 @@ class KDTree(Mechanism):
 
     def _weighted(self, noisy: NoisyCells, total: int, priors: Sequence[Codes]) -> tuple[Cells, np.ndarray]:
         """Return cells and their weights: noisy counts, or non-negative ones that are fitted to them."""
-        if self.fit == "threshold":
-            return noisy.leaves, noisy.counts.astype(np.float64)
-        least = float(self._least(noisy.question.tree, noisy.noise))
+        least = self._least(noisy.question.tree, noisy.noise)
         if priors:
-            return leaning_cells(noisy, priors, float(total), least)
-        return noisy.leaves, fitted_weights(noisy, float(total), least)
+            return leaning_cells(noisy, priors, float(total), float(least))
+        return noisy.leaves, leaf_weights(noisy, total, least)
 
     def _check_tau(self) -> None:
         """Refuse a tau that is neither a number nor one of the two words."""
@@ -286,7 +291,210 @@ class KDTree(Mechanism):
             )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grid(Mechanism):
+    """Count the cells of a fixed grid with noise, and keep those whose noisy count reaches a threshold.
+
+    Parameters
+    ----------
+    width : float or None, default None
+        Longest edge of a cell, columns having length 1: each column is halved until its runs are no longer. By default
+        from the number of rows, the budget and the number of columns.
+    threshold : int or None, default None
+        Cells with a smaller noisy count are left out, and all below 1. By default so large that, expected over the
+        noise, empty cells bring 1 % of the rows; for ``fit="least_squares"`` one noise scale.
+    fit : {"threshold", "least_squares"}, default "threshold"
+        ``threshold``: the paper's filter; the grid may be huge. ``least_squares``: all cells are counted, at most
+        2**20, and their counts fitted to non-negative ones along the tree of halves of the grid; cells below the
+        threshold hand their rows to their nearest relatives.
+    placement : {"uniform", "centre"}, default "uniform"
+        Where in its cell a row lies; the paper releases the centres.
+
+    Raises
+    ------
+    ParameterError
+        If a setting is outside its range.
+
+    Notes
+    -----
+    Guarantee: one `SparseCounts` question (and, where no number of rows is public or expected and one is needed, one
+    `MarginalCounts` for it with 2 %): ε-DP in all, or ρ-zCDP (a filter's ε enters as ε²/2), for add-remove and
+    replace-one neighbours and any number of rows per unit.
+
+    Expected error: Theorems 3 and 5 of the paper, in `lapwing.theorems.kernel_bounds`. Time ``O(n d + n log n)``
+    for n
+    rows and d columns; the number of cells costs nothing.
+
+    References
+    ----------
+    Kreačić et al., "Differentially Private Synthetic Data Using KD-Trees", Algorithms 1 and 4. What we changed: the box
+    is public; integers and exact noise; empty cells are drawn by geometric gaps, with their exact law; noise of scale
+    1/ε under add-remove neighbours.
+
+    Examples
+    --------
+    >>> Grid(width=0.01).fit
+    'threshold'
+    """
+
+    __repr__ = short
+    name: ClassVar[str] = "Grid"
+    summary: ClassVar[str] = "cells of a fixed grid with many rows; for few columns, or as the baseline of KDTree"
+    caveat: ClassVar[str] = "thin_cells"
+    report: ClassVar[str] = "counted, with noise, the rows in the cells of a fixed grid, and kept the well filled ones."
+
+    width: float | None = None
+    threshold: int | None = None
+    fit: Fit = "threshold"
+    placement: Placement = "uniform"
+
+    def __post_init__(self) -> None:
+        if self.width is not None:
+            check_edge("width", self.width)
+        check_choice(self, "placement", Placement)
+        check_cell_settings(self)
+
+    @classmethod
+    def small(cls) -> Self:
+        """Return settings under which a run takes milliseconds, for privacy tests."""
+        return cls(width=0.5, threshold=3)
+
+    def run(self, curator: Curator, schema: Schema, budget: Budget, rng: np.random.Generator) -> ReleasedModel:  # noqa: ARG002
+        """Return one atom per kept cell."""
+        is_given, terms = self._is_given, curator.terms
+        rows, left = (1.0, budget) if is_given else known_rows(curator, budget)
+        question = asked_within(partial(self._question, schema, left, terms), rows)
+        (noisy,) = curator.ask(question)  # Algorithm 1, lines 9 and 10: noise on v, and the filter t
+        is_bought = not is_given and terms.rows is None and terms.expected_rows is None
+        total = released_rows(noisy, terms.rows)
+        if is_bought:  # the kept cells are a part of the table
+            total = max(total if self.fit == "threshold" else 0, round(rows))
+        weights = leaf_weights(noisy, total, self._least(noisy.noise))
+        return weighted_cells(schema, noisy.question.tree, noisy.leaves, weights, total, placement=self.placement)
+
+    def statements(
+        self, schema: Schema, terms: Terms, answers: Sequence[Answer], model: ReleasedModel, rng: np.random.Generator
+    ) -> tuple[Statement, ...]:
+        """Say over which cells the release counts, and how much of the table the kept ones hold, if rows are known."""
+        del schema, rng
+        noisy = next(answer for answer in answers if isinstance(answer, NoisyCells))
+        is_known = terms.rows is not None or len(answers) > 1
+        cells = cells_statement(noisy.question)
+        if self.fit == "least_squares" or not is_known or model.rows == 0:
+            return (cells,)
+        share = float(noisy.counts.sum()) / model.rows
+        return cells, Statement("share_kept", share, {"cells": len(noisy.counts)})
+
+    def expected(
+        self, schema: Schema, budget: Budget, terms: Terms, questions: Questions, rng: np.random.Generator
+    ) -> tuple[Statement, ...]:
+        """Return how many rows are expected in cells that are empty."""
+        del schema, budget, rng
+        (question,) = (each for each in questions if isinstance(each, SparseCounts))
+        noise = question.noise(terms.relation, terms.max_rows)
+        expected = Statement("expected_cell_noise", noise.mean_absolute)
+        if question.threshold is not None:
+            rows = told_rows(terms)
+            misplaced = filtered_error(noise, question.threshold, question.tree.cells, rows) / rows
+            expected = Statement("expected_elsewhere", misplaced)
+        return expected, cells_statement(question)
+
+    def warnings(self, schema: Schema, answers: Sequence[Answer], accuracy: Sequence[Statement]) -> tuple[Notice, ...]:
+        """Say where the cells of a filtered grid hold few of the rows."""
+        del schema, answers
+        return tuple(
+            Notice("few_kept", {"share": max(0.0, statement.value)})
+            for statement in accuracy
+            if statement.code == "share_kept" and statement.value is not None and statement.value < _FEW_KEPT
+        )
+
+    @property
+    def _is_given(self) -> bool:
+        """Whether nothing hangs on the number of rows."""
+        return self.width is not None and (self.threshold is not None or self.fit == "least_squares")
+
+    def _question(self, schema: Schema, budget: Budget, terms: Terms, rows: float) -> SparseCounts:
+        """Return the question that spends the budget on the cells of the grid."""
+        per_noise = rows * float(epsilon_of(budget)) / row_sensitivity(terms.relation, terms.max_rows).l1
+        width = self.width or default_width(len(schema.columns), per_noise, self.fit)
+        tree = halved_cells(schema, width, width)
+
+        def least(noise: NoiseLaw) -> int:
+            return self.threshold or default_threshold(noise, tree.cells, rows)
+
+        return leaf_counts(schema, tree, budget, terms, least if self.fit == "threshold" else None)
+
+    def _least(self, noise: NoiseLaw) -> int:
+        """Return the least noisy count of a fitted cell that gets rows."""
+        return self.threshold or max(1, math.floor(noise_scale(noise)))
+
+
+# -- The counts of both, and what settings that are left out come to.
+
+
+def leaf_counts(
+    schema: Schema, tree: CellTree, budget: Budget, terms: Terms, least: Callable[[NoiseLaw], int] | None
+) -> SparseCounts:
+    """Return the question for a tree's leaves: of those with a least noisy count, or, where that is None, of all."""
+    counts = SparseCounts(tree=tree, threshold=None, epsilon=epsilon_of(budget), notion=budget.notion)
+    if least is None:
+        check_listable(tree)
+    else:
+        counts = replace(counts, threshold=1)  # noise of a filter is Laplace under any notion
+        counts = replace(counts, threshold=least(counts.noise(terms.relation, terms.max_rows)))
+    counts.check(terms, schema)
+    return counts
+
+
+def leaf_weights(noisy: NoisyCells, total: int, least: int) -> np.ndarray:
+    """Return the noisy counts of leaves that a filter kept; of all, non-negative ones that are fitted to them."""
+    if noisy.question.threshold is not None:
+        return noisy.counts.astype(np.float64)
+    return fitted_weights(noisy, float(total), float(least))
+
+
 def _scales(usual: int, tree: CellTree) -> Fraction:
     """Return a default threshold in noise scales: the usual one, or ``ln(cells)`` where more than 2**16 are free."""
     is_huge = tree.cells > 2**MOST_FREE_LEVELS
     return max(Fraction(usual), Fraction(math.log(tree.cells))) if is_huge else Fraction(usual)
+
+
+def default_width(columns: int, rows_per_noise: float, fit: Fit) -> float:
+    """Return a width of cells, a power of 2.
+
+    fit: a filter loses what is in thin cells, so that its cells grow with n: about ``(epsilon n)**(1 / (d + 2))`` of
+    them along a column, and not fewer rows in each than `CELL_ROWS` over epsilon.
+
+    >>> default_width(2, 1e5, "threshold"), default_width(2, 1e5, "least_squares")
+    (0.015625, 0.00390625)
+    """
+    every = math.log2(max(1.0, rows_per_noise))
+    levels = max(0.0, every - math.log2(CELL_ROWS[fit])) / columns
+    if fit == "threshold":
+        levels = min(levels, every / (columns + 2) + 2)
+    return float(max(FINEST, 2.0 ** -round(levels)))
+
+
+def filtered_error(noise: NoiseLaw, threshold: int, cells: int, rows: int) -> float:
+    """Bound the expected sum of absolute errors of all cells, in records, when small noisy counts are left out.
+
+    A cell with rows is off by ``|Z|`` if it is kept, and holds less than ``threshold + |Z|`` otherwise; at most
+    ``rows`` cells hold any. For the empty ones see `log_empty_records`. Scaled to sum 1, the kept weights are off in
+    total variation by at most the sum of absolute errors over the rows.
+    """
+    return min(rows, cells) * (threshold + noise.mean_absolute) + math.exp(log_empty_records(noise, threshold, cells))
+
+
+def log_empty_records(noise: NoiseLaw, threshold: int, cells: int) -> float:
+    """Return the logarithm of the records that noise is expected to put into kept empty cells.
+
+    One brings ``sum over z >= t of z P[Z = z] = P[Z >= t] (t + q / (1 - q))`` for t >= 1, q = exp(-1 / scale).
+    """
+    excess = 1.0 / math.expm1(float(min(1 / noise.parameter, Fraction(700))))
+    return math.log(cells) + log_tail(noise.parameter, threshold) + math.log(threshold + excess)
+
+
+def default_threshold(noise: NoiseLaw, cells: int, rows: float) -> int:
+    """Return the least threshold from 1 on with which empty cells are expected to bring at most 1 % of the rows."""
+    log_most = math.log(max(1.0, rows) * EMPTY_SHARE)
+    return least_safe(lambda threshold: log_empty_records(noise, threshold, cells) <= log_most)

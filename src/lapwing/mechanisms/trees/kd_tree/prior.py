@@ -7,9 +7,10 @@ import numpy as np
 
 from lapwing.kernel.questions.shared.cells import CellTree
 from lapwing.kernel.questions.sparse_counts.question import NoisyCells
-from lapwing.mechanisms.shared.cell_model import Cells, TreeLevel, full_sums, shared_mass, tree_levels
 from lapwing.mechanisms.shared.priors import Codes
+from lapwing.mechanisms.shared.trees.cell_levels import TreeLevel, tree_levels
 from lapwing.mechanisms.shared.trees.shrinkage import Floats, Halves, LevelLaw, fitted_law, guessed, leaning
+from lapwing.mechanisms.trees.kd_tree.cells import Cells, full_sums, shared_mass
 
 
 def leaning_cells(

@@ -20,12 +20,7 @@ from lapwing.kernel.questions.tree_counts.question import NoisyTree, TreeCounts
 from lapwing.kernel.room.curator import Curator
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.shared.base import Mechanism, Questions
-from lapwing.mechanisms.shared.one_way import (
-    bought_rows,
-    fitted_law,
-    one_way_grouping,
-    told_rows,
-)
+from lapwing.mechanisms.shared.one_way import bought_rows, fitted_law, one_way_grouping, told_rows
 from lapwing.mechanisms.shared.priors import spread_codes
 from lapwing.mechanisms.shared.settings import check_choice, check_whole
 from lapwing.mechanisms.shared.trees.accuracy import (

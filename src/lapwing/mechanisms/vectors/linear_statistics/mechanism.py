@@ -21,13 +21,6 @@ from lapwing.mechanisms.shared.base import CertifiedMeans, Mechanism, OwnPoints,
 from lapwing.mechanisms.shared.one_way import told_rows
 from lapwing.mechanisms.shared.priors import PublicRows
 from lapwing.mechanisms.shared.settings import check_choice, check_number, check_whole
-from lapwing.mechanisms.shared.vectors.reduced_space import (
-    MeasuredMu,
-    Mu,
-    drawn_points,
-    measured_mu,
-    planned_mu,
-)
 from lapwing.mechanisms.vectors.linear_statistics.certified import (
     certified_errors,
     certified_means,
@@ -41,6 +34,13 @@ from lapwing.mechanisms.vectors.linear_statistics.densities import (
     minimax_density,
 )
 from lapwing.mechanisms.vectors.linear_statistics.paid import NotingCurator, paid_statistics
+from lapwing.mechanisms.vectors.linear_statistics.reduced_space import (
+    MeasuredMu,
+    Mu,
+    drawn_points,
+    measured_mu,
+    planned_mu,
+)
 from lapwing.mechanisms.vectors.linear_statistics.workload import (
     Workload,
     make_workload,
@@ -268,9 +268,15 @@ class LinearStatistics(Mechanism):
 
     def own_points(self) -> OwnPoints | None:
         """Return ``mu`` where it is no name of ours."""
-        if isinstance(self.mu, str) and self.mu in get_args(Mu):
+        if self._is_named:
             return None
-        return OwnPoints(setting="mu", rows=self.mu, count=self.points, place=lambda points: replace(self, mu=points))
+        return OwnPoints(
+            setting="mu",
+            rows=self.mu,
+            names=get_args(Mu),
+            count=self.points,
+            place=lambda points: replace(self, mu=points),
+        )
 
     @property
     def _failure(self) -> Fraction:
@@ -280,7 +286,7 @@ class LinearStatistics(Mechanism):
     @property
     def _is_named(self) -> bool:
         """Whether mu is one of ours."""
-        return isinstance(self.mu, str) and self.mu in (*get_args(MeasuredMu), "uniform")
+        return isinstance(self.mu, str) and self.mu in get_args(Mu)
 
     def _workload(self, schema: Schema) -> Workload:
         """Return what is asked."""

@@ -24,7 +24,7 @@ from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, No
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.terms import Relation
 from lapwing.mechanisms.shared.one_way import is_refined, public_cells
-from lapwing.mechanisms.shared.vectors.reduced_space import ONE_WAY_GROUPS, one_way_groupings
+from lapwing.mechanisms.vectors.linear_statistics.reduced_space import ONE_WAY_GROUPS, one_way_groupings
 from lapwing.model.certificate.statements import SHARE, STATISTIC
 from lapwing.model.model import ColumnLaw, ReleasedModel, Spans
 from lapwing.model.statistics.expressions import RowFunction, compiled

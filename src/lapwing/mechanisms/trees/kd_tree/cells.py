@@ -1,20 +1,18 @@
-"""From the noisy counts of cells to a released model."""
+"""Trees of halved cells: how a schema's columns are cut, leaves fitted to noisy counts, and made a model."""
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from fractions import Fraction
 from typing import Final, Literal
 
 import numpy as np
 
 from lapwing.errors import CapacityError, ParameterError
-from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.questions.shared.cells import MAX_DEPTH, CellTree
 from lapwing.kernel.questions.sparse_counts.question import NoisyCells, SparseCounts
 from lapwing.mechanisms.shared.one_way import uniform_model
 from lapwing.mechanisms.shared.settings import check_choice, check_whole
+from lapwing.mechanisms.shared.trees.cell_levels import TreeLevel, tree_levels
 from lapwing.mechanisms.shared.trees.model import Placement
 from lapwing.mechanisms.shared.trees.shapes import longest_edges
 from lapwing.model.certificate.statements import Statement
@@ -24,20 +22,6 @@ from lapwing.schema.groupings.domains import Domain
 from lapwing.schema.groupings.hierarchies import Hierarchy, hierarchy
 from lapwing.schema.scalars import told
 from lapwing.schema.schemas import Schema
-
-# -- Least squares on a binary tree of which only the leaves were measured: non-negative, and mass stays where it was.
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class TreeLevel:
-    """One level of a binary tree.
-
-    parents: int64 (k,), the place of each node's parent on the level above; siblings, at most two, are neighbours. The
-    top level is one node, with parent 0; is_leaf: bool (k,), the others have one child or two on the next level.
-    """
-
-    parents: np.ndarray
-    is_leaf: np.ndarray
 
 
 def leaf_least_squares(levels: Sequence[TreeLevel], counts: np.ndarray, total: float, threshold: float) -> np.ndarray:
@@ -102,11 +86,9 @@ def shared_mass(mass: np.ndarray, parents: np.ndarray, estimate: np.ndarray, rea
 Fit = Literal["least_squares", "threshold"]
 Cells = tuple[np.ndarray, np.ndarray]
 """Cells of a tree, as `NoisyCells.leaves`: their levels, int64 (k,), and runs of each column, int64 (k, d)."""
-
 MAX_FITTED: Final = 2**20  # most cells of the first level for a fit that lists them all
 MOST_UNIFORM: Final = 4
 """Up to so many columns rows are spread in their cell by default; in more, cells are mostly empty corners."""
-
 LONG_EDGES: Final = 4
 """By default rows are spread along edges that are longer than their column divided by this: the cut says too little."""
 
@@ -166,46 +148,6 @@ def fitted_weights(noisy: NoisyCells, total: float, threshold: float) -> np.ndar
     return weights
 
 
-def tree_levels(tree: CellTree) -> tuple[list[TreeLevel], list[np.ndarray], np.ndarray]:
-    """Return the levels of a tree from its root on, and the cells of each; those of the first level are all listed."""
-    levels, cells = _upper_levels(tree)
-    at = np.argsort(tree.ranks_of(cells[-1]), kind="stable")  # the place of each first cell, by rank
-    goes_on = at[tree.ranks_of(tree.split_cells)]
-    is_leaf = np.ones(tree.cells, dtype=bool)
-    is_leaf[goes_on] = False
-    levels[-1] = TreeLevel(levels[-1].parents, is_leaf)
-    order = np.argsort(at[is_leaf[at]], kind="stable")  # answers go by rank, the tree's lists by parent
-    listed = _listed_levels(tree, goes_on)
-    below = sum(int(level.is_leaf.sum()) for level in listed)
-    levels += listed
-    cells += [each for _, each in tree.levels()]
-    return levels, cells, np.concatenate((order, order.size + np.arange(below)))
-
-
-def _upper_levels(tree: CellTree) -> tuple[list[TreeLevel], list[np.ndarray]]:
-    """Return the levels from the root to the first one, all of whose cells exist, and their cells."""
-    cells = [np.zeros((1, len(tree.columns)), dtype=np.int64)]
-    levels = [TreeLevel(np.zeros(1, dtype=np.int64), np.zeros(1, dtype=bool))]
-    for level in range(tree.first):
-        below, parents = tree.children(level, cells[-1])
-        cells.append(below)
-        levels.append(TreeLevel(parents, np.zeros(len(below), dtype=bool)))
-    return levels, cells
-
-
-def _listed_levels(tree: CellTree, goes_on: np.ndarray) -> list[TreeLevel]:
-    """Return the levels below the first one; `goes_on` are the places there of the split cells, in their order."""
-    levels, above = [], tree.split_cells
-    for level, cells in tree.levels():
-        _, parents = tree.children(level - 1, above)
-        kept = tree.next_level(level, cells)
-        is_leaf = np.ones(len(cells), dtype=bool) if kept is None else ~kept
-        levels.append(TreeLevel(goes_on[parents], is_leaf))
-        goes_on = np.flatnonzero(~is_leaf)
-        above = cells[goes_on]
-    return levels
-
-
 def cells_statement(counts: SparseCounts) -> Statement:
     """Say over which cells a release counts: what settings that were left out came to."""
     tree = counts.tree
@@ -254,9 +196,6 @@ def check_cell_settings(settings: object) -> None:
     check_choice(settings, "fit", Fit)
     if getattr(settings, "placement", None) is not None:
         check_choice(settings, "placement", Placement)
-
-
-# -- How a schema's columns are cut into a tree of cells, and what its questions cost; from public numbers only.
 
 
 MAX_RUN_LEVELS: Final = 20  # A column is cut into about 2**20 runs at most: its cuts are listed one by one
@@ -319,16 +258,3 @@ def _first(edges: Sequence[Sequence[float]], schedule: Sequence[int], coarse: fl
             return level
         depths[place] += 1
     raise AssertionError("the last level always ends the search")
-
-
-def epsilon_of(budget: Budget) -> Fraction:
-    """Return the pure ε that is worth a budget: itself, or ``sqrt(2 ρ)`` rounded down to six digits.
-
-    >>> epsilon_of(Budget.zcdp("0.125")), epsilon_of(Budget.zcdp("0.5") * Fraction(49, 50))
-    (Fraction(1, 2), Fraction(989949, 1000000))
-    """
-    if budget.notion == "pure":
-        return budget.epsilon
-    digits = 6 - math.ceil(math.log10(2 * budget.rho) / 2)
-    scaled = 2 * budget.rho * Fraction(100) ** digits
-    return Fraction(math.isqrt(math.floor(scaled)), 1) / Fraction(10) ** digits

@@ -1,1 +1,0 @@
-"""Grid: noisy counts of even cells."""
