@@ -41,10 +41,10 @@ def scores(asking, question):
 
 
 def the_one_way_share_follows_the_true_number_of_rows(patch):
-    source, honest = peeking(patch), adaptive.divided
+    source, honest = peeking(patch), adaptive.divide_budget
     patch.setattr(
         adaptive,
-        "divided",
+        "divide_budget",
         lambda schema, budget, _, *rest: honest(schema, budget, float(max(1, source().rows)), *rest),
     )
 
@@ -65,17 +65,17 @@ def the_true_number_of_rows_is_released(patch):
 
 
 def particles_follow_the_true_number_of_rows(patch):
-    source, honest = peeking(patch), adaptive.started
-    patch.setattr(adaptive, "started", lambda *rest, size, **more: honest(*rest, size=size + source().rows, **more))
+    source, honest = peeking(patch), adaptive.initialize
+    patch.setattr(adaptive, "initialize", lambda *rest, size, **more: honest(*rest, size=size + source().rows, **more))
 
 
 def public_randomness_follows_the_rows(patch):
-    source, honest = peeking(patch), adaptive.started
+    source, honest = peeking(patch), adaptive.initialize
 
     def fit(columns, total, rng, **more):
         return honest(columns, total, np.random.default_rng(source().rows), **more)
 
-    patch.setattr(adaptive, "started", fit)
+    patch.setattr(adaptive, "initialize", fit)
 
 
 def exactly(answer, source):
@@ -93,23 +93,23 @@ def groups_are_made_from_exact_one_way_tables(patch):
 
 
 def cells_of_the_second_stage_are_made_from_exact_counts(patch):
-    source, honest = peeking(patch), refined_columns._finer
+    source, honest = peeking(patch), refined_columns._finer_question
 
     def following(state, total, cost):
         return honest(replace(state, answers=tuple(exactly(each, source()) for each in state.answers)), total, cost)
 
-    patch.setattr(refined_columns, "_finer", following)
+    patch.setattr(refined_columns, "_finer_question", following)
 
 
 def the_empty_part_of_a_domain_is_looked_up(patch):
-    source, honest = peeking(patch), refined_columns.settled_masses
+    source, honest = peeking(patch), refined_columns.denoised_masses
 
     def settled(stages, codes, total):
         seen = np.concatenate([values.astype(np.int64) for chunk in source().chunks() for values in chunk.values()])
         masses = honest(stages, codes, total)
         return np.where(refined_columns.finest_starts(stages) > seen[seen < codes].max(initial=0), 0.0, masses)
 
-    patch.setattr(refined_columns, "settled_masses", settled)
+    patch.setattr(refined_columns, "denoised_masses", settled)
 
 
 def exact_tables_of_the_room_become_estimates(patch):
@@ -124,7 +124,7 @@ def exact_tables_of_the_room_become_estimates(patch):
 
 
 def rounds_choose_less_on_an_exact_score(patch):
-    honest = rounds._chosen
+    honest = rounds._choose
 
     def chosen(asking, fit, hands, left, *, tables, rounds):
         (hand,) = [rounding._Hand(asking, candidates, fit) for candidates in hands]
@@ -132,7 +132,7 @@ def rounds_choose_less_on_an_exact_score(patch):
         return honest(asking, fit, hands, left, tables=1 if is_well else tables, rounds=rounds)
 
     rounding = rounds
-    patch.setattr(rounds, "_chosen", chosen)
+    patch.setattr(rounds, "_choose", chosen)
 
 
 def the_runner_up_of_one_draw_is_measured_too(patch):
@@ -173,13 +173,13 @@ def the_last_question_pays_more_than_is_left(patch):
 
 def the_last_stage_of_a_wide_column_costs_twice_its_share(patch):
     without_refusals(patch)
-    honest = refined_columns._last
+    honest = refined_columns._last_question
 
     def last(state, total):
         following = honest(state, total)
         return replace(following, asked=tuple(replace(each, cost=each.cost * 2) for each in following.asked))
 
-    patch.setattr(refined_columns, "_last", last)
+    patch.setattr(refined_columns, "_last_question", last)
 
 
 def a_selection_is_drawn_with_the_sensitivity_of_one_row(patch):
@@ -313,14 +313,14 @@ def gap_flags():
 
 
 def test_tables_of_gaps_are_asked_only_where_something_is_missing_is_flagged(monkeypatch):
-    source, honest = peeking(monkeypatch), costs._presence
+    source, honest = peeking(monkeypatch), costs._presence_costs
 
     def presence(usual, schema, *rest, **settings):
         places = {field.name: field.domain.last for field in schema.columns}
         gaps = sum(int((chunk[name] == last).sum()) for chunk in source().chunks() for name, last in places.items())
         return honest(usual, schema, *rest, **settings) if gaps else None
 
-    monkeypatch.setattr(costs, "_presence", presence)
+    monkeypatch.setattr(costs, "_presence_costs", presence)
 
     assert all(gap_flags())
 
@@ -349,19 +349,19 @@ def value_flags():
 
 
 def test_a_search_for_single_values_that_goes_by_exact_counts_is_flagged(monkeypatch):
-    source, honest = peeking(monkeypatch), refined_columns._searched
+    source, honest = peeking(monkeypatch), refined_columns._continue_search
 
     def searched(state, total):
         return honest(replace(state, answers=(*state.answers[:-1], exactly(state.answers[-1], source()))), total)
 
-    monkeypatch.setattr(refined_columns, "_searched", searched)
+    monkeypatch.setattr(refined_columns, "_continue_search", searched)
 
     assert all(value_flags())
 
 
 def test_an_honest_search_for_single_values_is_not_flagged(monkeypatch):
-    steps, honest = [], refined_columns._searched
-    monkeypatch.setattr(refined_columns, "_searched", lambda *given: steps.append(1) or honest(*given))
+    steps, honest = [], refined_columns._continue_search
+    monkeypatch.setattr(refined_columns, "_continue_search", lambda *given: steps.append(1) or honest(*given))
 
     assert value_flags() == [(), ()]
     assert steps

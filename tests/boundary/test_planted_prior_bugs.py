@@ -36,7 +36,7 @@ def first_flags(kind=adaptive.Adaptive, times=TIMES, pairs=PAIRS):
 
 
 def the_prior_is_read_from_the_private_rows(patch):
-    honest = adaptive.weighed
+    honest = adaptive.measure_prior_distances
 
     def peeking(curator, columns, given, *rest):
         chunks = list(rows_behind(curator).chunks())
@@ -45,11 +45,11 @@ def the_prior_is_read_from_the_private_rows(patch):
         codes = {name: np.concatenate([chunk[name] for chunk in chunks]) for name in chunks[0]}
         return honest(curator, columns, [replace(given[0], codes=codes)], *rest)
 
-    patch.setattr(adaptive, "weighed", peeking)
+    patch.setattr(adaptive, "measure_prior_distances", peeking)
 
 
 def single_columns_are_steadied_by_the_private_rows(patch):
-    honest, held = adaptive.towards, []
+    honest, held = adaptive.shrink_towards_prior, []
     known = adaptive.known_rows
     patch.setattr(adaptive, "known_rows", lambda curator, budget: held.append(curator) or known(curator, budget))
 
@@ -60,11 +60,11 @@ def single_columns_are_steadied_by_the_private_rows(patch):
         )
         return honest(tables, names, [replace(given[0], codes=codes)], total)
 
-    patch.setattr(adaptive, "towards", peeking)
+    patch.setattr(adaptive, "shrink_towards_prior", peeking)
 
 
 def the_distance_of_the_prior_is_exact(patch):
-    honest = adaptive.weighed
+    honest = adaptive.measure_prior_distances
 
     def exact(curator, *rest):
         class Without:
@@ -77,7 +77,7 @@ def the_distance_of_the_prior_is_exact(patch):
 
         return honest(Without(), *rest)
 
-    patch.setattr(adaptive, "weighed", exact)
+    patch.setattr(adaptive, "measure_prior_distances", exact)
 
 
 def a_tree_reads_its_prior_from_the_private_rows(patch, module, kind):
@@ -126,8 +126,8 @@ def test_honest_releases_with_a_prior_are_not_flagged_on_the_same_pairs(kind, pa
 
 
 def test_a_release_that_forgets_what_the_prior_cost_is_refused(monkeypatch):
-    honest = adaptive.paid_apart
-    monkeypatch.setattr(adaptive, "paid_apart", lambda budget, count: (honest(budget, count)[0], budget))
+    honest = adaptive.reserve_prior_budget
+    monkeypatch.setattr(adaptive, "reserve_prior_budget", lambda budget, count: (honest(budget, count)[0], budget))
     rows = pl.DataFrame({name: list("aabb") * 200 for name in ("one", "two", "three")})
     fields = [{"name": name, "type": "string", "categories": ["a", "b"]} for name in rows.columns]
 

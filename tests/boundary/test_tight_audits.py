@@ -16,7 +16,7 @@ from helpers.tight_audits import Attacked, certified_mu
 from lapwing.extras.audit.worst_case import MISTAKE
 from lapwing.kernel.budget.budget import Budget
 from lapwing.mechanisms.adaptive import mechanism as adaptive
-from lapwing.mechanisms.adaptive.fit import NO_GUIDE
+from lapwing.mechanisms.adaptive.fit import NO_PRIOR
 from lapwing.mechanisms.adaptive.mechanism import Adaptive
 from lapwing.mechanisms.shared.priors import PublicRows
 from lapwing.mechanisms.trees.kd_tree.mechanism import KDTree
@@ -100,26 +100,26 @@ def test_a_model_made_with_the_true_number_of_rows_is_certified(monkeypatch):
 
 
 def test_the_attacked_releases_with_a_prior_learn_from_it(monkeypatch):
-    honest, learnt = adaptive.weighed, []
+    honest, learnt = adaptive.measure_prior_distances, []
 
     def watched(*given):
         learnt.append(honest(*given))
         return learnt[-1]
 
-    monkeypatch.setattr(adaptive, "weighed", watched)
+    monkeypatch.setattr(adaptive, "measure_prior_distances", watched)
     for cases in (GAUSSIAN, PURE):
         cases["Adaptive with a prior"].scores(10)
 
-    assert sum(guide is not NO_GUIDE for guide in learnt) > 0.6 * len(learnt)
+    assert sum(guide is not NO_PRIOR for guide in learnt) > 0.6 * len(learnt)
 
 
 def test_a_model_whose_prior_is_chosen_by_the_private_rows_is_certified(monkeypatch):
     """Whose own question is honest: the attacker sees the model alone."""
     within = LEANING.scores(FEW)
-    honest = adaptive.weighed
+    honest = adaptive.measure_prior_distances
     monkeypatch.setattr(
         adaptive,
-        "weighed",
+        "measure_prior_distances",
         lambda curator, columns, given, *rest: honest(curator, columns, [given[rows_behind(curator).rows % 2]], *rest),
     )
 

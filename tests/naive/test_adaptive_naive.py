@@ -17,7 +17,7 @@ from helpers.log_linear_twins import (
 )
 from lapwing.engine.particles import explained, heated
 from lapwing.mechanisms.adaptive.candidates import ResolvedColumn
-from lapwing.mechanisms.adaptive.fit import Measured, finished, moved, started, with_measured
+from lapwing.mechanisms.adaptive.fit import Measured, add_measured, finalize, initialize, refit
 from lapwing.model.laws import point_laws
 
 TOTAL = 10_000.0
@@ -61,8 +61,8 @@ def particle_fit(axes, measured, seed):
         ResolvedColumn(name=f"x{place}", axis=axis, groupings=(), base=point_laws([0]), within=point_laws([0]), sd=0.0)
         for place, axis in enumerate(axes)
     )
-    fit = with_measured(started(columns, TOTAL, rng, size=PARTICLES), measured)
-    return finished(moved(fit, rng, pulls=heated()), rng, size=PARTICLES)
+    fit = add_measured(initialize(columns, TOTAL, rng, size=PARTICLES), measured)
+    return finalize(refit(fit, rng, pulls=heated()), rng, size=PARTICLES)
 
 
 def density_of(axes, fit):
@@ -131,7 +131,7 @@ def test_two_measurements_of_a_table_are_one_and_the_surer_one_counts_more() -> 
         for place, axis in enumerate(axes)
     )
 
-    fit = with_measured(started(columns, TOTAL, rng, size=100), [*measured, other])
+    fit = add_measured(initialize(columns, TOTAL, rng, size=100), [*measured, other])
 
     assert [each.table for each in fit.measured] == [each.table for each in measured]
     np.testing.assert_allclose(fit.measured[0].counts, measured[0].counts + 10 / 5)

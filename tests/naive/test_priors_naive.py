@@ -14,9 +14,9 @@ from lapwing.kernel.noise.bits import SystemBits
 from lapwing.kernel.room.room import Room
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.adaptive.candidates import resolved_column
-from lapwing.mechanisms.adaptive.fit import NO_GUIDE, Fit, Guide, Measured, _trusted
+from lapwing.mechanisms.adaptive.fit import NO_PRIOR, Fit, Measured, PriorTables, _prior_factors
 from lapwing.mechanisms.adaptive.one_way import OneWayTable, first_cells
-from lapwing.mechanisms.adaptive.rounds import towards, weighed
+from lapwing.mechanisms.adaptive.rounds import measure_prior_distances, shrink_towards_prior
 from lapwing.mechanisms.shared.one_way import one_way_grouping
 from lapwing.mechanisms.shared.priors import PublicRows
 from lapwing.rows.source import code_table
@@ -107,7 +107,7 @@ def test_single_columns_are_drawn_towards_the_nearest_prior_as_by_hand(seed):
     tables = one_way_tables(rng, codes_of(rng, 400), sd=float(rng.choice([0.1, 3.0, 15.0])))
     priors, names = given_priors(rng, 600), [field.name for field in SCHEMA.columns]
 
-    steadied = towards(tables, names, priors, TOTAL)
+    steadied = shrink_towards_prior(tables, names, priors, TOTAL)
 
     for table, before, (counts, sd) in zip(steadied, tables, naive_towards(tables, names, priors, TOTAL), strict=True):
         assert naive_noisy(table) == pytest.approx(counts, rel=ROUNDING, abs=ROUNDING)
@@ -144,7 +144,7 @@ def check_question(columns, by_hand, question):
 
 def check_guide(guide, by_hand):
     if by_hand is None:
-        assert guide == NO_GUIDE
+        assert guide == NO_PRIOR
         return
     error, targets = by_hand
     assert guide.error == pytest.approx(error, rel=ROUNDING)
@@ -164,7 +164,7 @@ def guided(seed):
     cost = Budget.zcdp(int(rng.choice([1, 1000])))
     terms = Terms(relation="add-remove", max_rows=1)
     room = Room(code_table(rows, SCHEMA), SCHEMA, terms, cost, bits=SystemBits(), sink=kept)
-    guide = weighed(room, columns, priors, TOTAL, Budget.zcdp(cost.amount / len(priors)))
+    guide = measure_prior_distances(room, columns, priors, TOTAL, Budget.zcdp(cost.amount / len(priors)))
     return columns, priors, guide, kept.answers
 
 
@@ -180,7 +180,7 @@ def test_the_question_and_the_pull_of_a_prior_are_those_by_hand(seed):
 
 
 def test_some_of_these_priors_are_near_and_some_are_not():
-    assert {guided(seed)[2] is NO_GUIDE for seed in SEEDS} == {True, False}
+    assert {guided(seed)[2] is NO_PRIOR for seed in SEEDS} == {True, False}
 
 
 # -- What is believed of a prior beside measured tables.
@@ -191,7 +191,7 @@ def test_a_table_that_disagrees_with_a_measured_one_gives_way_as_by_hand(seed):
     rng = np.random.default_rng(seed)
     columns = resolved(one_way_tables(rng, coded(private_rows(rng, 400)), sd=2.0), TOTAL)
     pairs = list(itertools.combinations(range(len(columns)), 2))
-    guide = Guide(
+    guide = PriorTables(
         tuple(factor_of(rng, columns, pairs[place]) for place in rng.permutation(len(pairs))[:6]),
         float(rng.uniform(5, 100)),
     )
@@ -199,7 +199,7 @@ def test_a_table_that_disagrees_with_a_measured_one_gives_way_as_by_hand(seed):
     measured = tuple(measured_of(rng, columns, tables[place]) for place in rng.permutation(len(tables))[:9])
 
     axes = tuple(column.axis for column in columns)
-    trusted = _trusted(Fit(columns=columns, total=TOTAL, axes=axes, groups=None, measured=measured, prior=guide))
+    trusted = _prior_factors(Fit(columns=columns, total=TOTAL, axes=axes, groups=None, measured=measured, prior=guide))
 
     ratios = naive_trust(columns, guide, measured)
     assert len({*ratios}) > 1

@@ -14,9 +14,9 @@ from lapwing.mechanisms.adaptive.one_way import (
     NEXT_DEVIATIONS,
     SPLITS,
     SURE_DEVIATIONS,
-    Counted,
+    CellCounts,
+    denoised_masses,
     finest_starts,
-    settled_masses,
 )
 
 
@@ -31,7 +31,7 @@ def staged(seed, *, cells=24, stages=3):
     finest = np.unique(np.concatenate(found))
     truth = rng.dirichlet(np.full(finest.size, 0.2)) * 5000 * (np.arange(finest.size) < finest.size * 0.7)
     return [
-        Counted(each, members(each, finest) @ truth + rng.normal(0, sd, each.size), sd)
+        CellCounts(each, members(each, finest) @ truth + rng.normal(0, sd, each.size), sd)
         for each, sd in zip(found, rng.uniform(1, 60, stages), strict=True)
     ], codes
 
@@ -66,7 +66,7 @@ def test_least_squares_is_that_of_the_whole_system(seed, stages) -> None:
 
 def test_the_whole_system_notices_a_wrong_weight() -> None:
     made, _ = staged(4)
-    wrong = [Counted(made[0].starts, made[0].counts, made[0].sd * 2), *made[1:]]
+    wrong = [CellCounts(made[0].starts, made[0].counts, made[0].sd * 2), *made[1:]]
 
     assert np.abs(fitted_counts(wrong)[0] - naive_least_squares(made)).max() > 0.01
 
@@ -226,7 +226,7 @@ def naive_share(mass, estimates, noise, even, depth):
 def test_masses_are_those_of_runs_and_trees_looked_at_one_by_one(seed, stages, total) -> None:
     made, codes = staged(seed, stages=stages)
 
-    np.testing.assert_allclose(settled_masses(made, codes, total), naive_masses(made, codes, total), atol=1e-4)
+    np.testing.assert_allclose(denoised_masses(made, codes, total), naive_masses(made, codes, total), atol=1e-4)
 
 
 @pytest.mark.parametrize("number", [1, 5])
@@ -235,4 +235,4 @@ def test_the_slow_trees_notice_a_tree_that_is_left_out(number) -> None:
 
     less = naive_masses(made, codes, 5000.0, [*SPLITS[:number], *SPLITS[number + 1 :]])
 
-    assert np.abs(less - settled_masses(made, codes, 5000.0)).max() > 1
+    assert np.abs(less - denoised_masses(made, codes, 5000.0)).max() > 1

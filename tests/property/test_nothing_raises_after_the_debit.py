@@ -20,7 +20,7 @@ from helpers.used_releases import use
 from lapwing.api.running import run_release
 from lapwing.errors import LapwingError
 from lapwing.kernel.room.opening import public_terms
-from lapwing.mechanisms.adaptive.few_columns import is_mapped
+from lapwing.mechanisms.adaptive.few_columns import are_few_columns
 from lapwing.mechanisms.adaptive.mechanism import Adaptive
 from lapwing.mechanisms.registry import MECHANISMS
 from lapwing.release.runs.misfits import ENDED
@@ -64,7 +64,7 @@ def few_columns(seed):
     while True:
         schema = odd_schema(rng, MECHANISMS["adaptive"])
         settings = odd_settings(rng, MECHANISMS["adaptive"], schema)
-        if settings is not None and is_mapped(settings.schema):
+        if settings is not None and are_few_columns(settings.schema):
             yield rng, replace(settings, mechanism=Adaptive())
 
 

@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 
 from helpers.refined_counts import fitted_counts
 from lapwing.mechanisms.adaptive.one_way import (
-    Counted,
+    CellCounts,
     branch_masses,
     cell_deviation,
+    denoised_masses,
     finest_starts,
-    settled_masses,
-    wanted_parts,
+    next_parts,
 )
 
 
@@ -34,7 +34,7 @@ def staged(draw, sd=None, exact=False):
         parent = np.searchsorted(each, starts, "right") - 1
         deviation = draw(st.sampled_from([0.0, 1e-9, 1.0, 30.0, 1e7])) if sd is None else sd
         noise = 0.0 if exact else np.rint(rng.normal(0.0, deviation, each.size))
-        made.append(Counted(each, np.bincount(parent, truth, each.size) + noise, deviation))
+        made.append(CellCounts(each, np.bincount(parent, truth, each.size) + noise, deviation))
     return made, codes, truth
 
 
@@ -43,7 +43,7 @@ def staged(draw, sd=None, exact=False):
 def test_masses_are_never_negative_and_sum_to_the_total(made, total: float) -> None:
     stages, codes, _ = made
 
-    masses = settled_masses(stages, codes, total)
+    masses = denoised_masses(stages, codes, total)
 
     assert masses.shape == finest_starts(stages).shape
     assert np.isfinite(masses).all()
@@ -77,7 +77,7 @@ def test_the_same_counts_give_the_same_masses_and_are_left_as_they_are(made) -> 
     stages, codes, _ = made
     before = [(stage.starts.copy(), stage.counts.copy()) for stage in stages]
 
-    first, second = (settled_masses(stages, codes, 1000.0) for _ in range(2))
+    first, second = (denoised_masses(stages, codes, 1000.0) for _ in range(2))
 
     assert first.tolist() == second.tolist()
     for stage, (starts, counts) in zip(stages, before, strict=True):
@@ -91,7 +91,7 @@ def test_counts_without_noise_give_the_truth_back(made) -> None:
     stages, codes, truth = made
 
     fitted, _ = fitted_counts(stages)
-    masses = settled_masses(stages, codes, float(truth.sum()))
+    masses = denoised_masses(stages, codes, float(truth.sum()))
 
     scale = max(1.0, float(truth.sum()))
     assert np.abs(fitted - truth).max() <= 1e-6 * scale
@@ -104,7 +104,7 @@ def test_one_more_stage_loses_nothing_of_the_total(made) -> None:
     stages, codes, _ = made
 
     for known in range(1, len(stages) + 1):
-        assert settled_masses(stages[:known], codes, 777.0).sum() == pytest.approx(777.0)
+        assert denoised_masses(stages[:known], codes, 777.0).sum() == pytest.approx(777.0)
 
 
 @given(staged())
@@ -114,7 +114,7 @@ def test_coarse_cells_that_agree_with_the_finest_change_no_estimate(made) -> Non
     agreeing = []
     for stage in stages[:-1]:
         parent = np.searchsorted(stage.starts, finest.starts, "right") - 1
-        agreeing.append(Counted(stage.starts, np.bincount(parent, finest.counts, stage.starts.size), stage.sd))
+        agreeing.append(CellCounts(stage.starts, np.bincount(parent, finest.counts, stage.starts.size), stage.sd))
 
     fitted, _ = fitted_counts([*agreeing, finest])
 
@@ -140,7 +140,7 @@ def test_every_stage_makes_a_cell_surer(made) -> None:
 def test_parts_are_worth_counting_and_not_too_many(cells, worth: float, most: int) -> None:
     masses, widths = np.array([mass for mass, _ in cells]), np.array([width for _, width in cells], dtype=np.int64)
 
-    parts = wanted_parts(masses, widths, worth, most)
+    parts = next_parts(masses, widths, worth, most)
 
     assert (parts >= 1).all()
     assert (parts <= widths).all()

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from lapwing.mechanisms.adaptive.candidates import branch_runs, even_runs, leading_values, nested
+from lapwing.mechanisms.adaptive.candidates import branch_runs, even_runs, leading_values, nested_groups
 
 MASSES = arrays(np.float64, st.integers(1, 60), elements=st.floats(1e-3, 1e3))
 WHOLE = st.lists(st.integers(1, 40), min_size=1, max_size=9).map(lambda listed: np.array(listed, dtype=np.float64))
@@ -122,7 +122,7 @@ def test_every_level_merges_groups_of_the_level_before(masses: np.ndarray, sizes
     sizes.sort(reverse=True)
     finest = even_runs(masses, sizes[0]) if ordered else leading_values(masses, 0.0, sizes[0])
 
-    levels = nested(masses, finest, sizes[1:], is_ordered=ordered)
+    levels = nested_groups(masses, finest, sizes[1:], is_ordered=ordered)
 
     assert levels[0] is finest
     assert levels[-1].max() < sizes[-1]
@@ -135,7 +135,7 @@ def test_every_level_merges_groups_of_the_level_before(masses: np.ndarray, sizes
 
 
 def test_levels_that_merge_nothing_are_left_out() -> None:
-    levels = nested(np.ones(3), np.arange(3), (16, 8, 2), is_ordered=False)
+    levels = nested_groups(np.ones(3), np.arange(3), (16, 8, 2), is_ordered=False)
 
     assert [int(level.max()) + 1 for level in levels] == [3, 2]
 
@@ -143,7 +143,7 @@ def test_levels_that_merge_nothing_are_left_out() -> None:
 def test_unordered_levels_keep_the_heaviest_on_their_own() -> None:
     masses = np.array([1.0, 50.0, 2.0, 30.0, 3.0])
 
-    levels = nested(masses, np.arange(5), (3, 2), is_ordered=False)
+    levels = nested_groups(masses, np.arange(5), (3, 2), is_ordered=False)
 
     assert levels[1].tolist() == [2, 0, 2, 1, 2]
     assert levels[2].tolist() == [1, 0, 1, 1, 1]

@@ -20,13 +20,13 @@ from lapwing.mechanisms.adaptive.candidates import candidates_of, measurement, p
 from lapwing.mechanisms.adaptive.fit import (
     MOST_RULE_CLASSES,
     class_groupings,
-    finished,
+    finalize,
     fit_as_model,
     hard_zeros,
-    measured,
+    initialize,
+    measured_table,
     modelled_rules,
     public_factors,
-    started,
 )
 from lapwing.mechanisms.adaptive.mechanism import Adaptive
 from lapwing.mechanisms.adaptive.one_way import one_way_table
@@ -145,7 +145,7 @@ def test_particles_of_rules_and_one_way_tables_alone_keep_every_combination_rule
     columns = columns_of(RULED)
     rng = np.random.default_rng(0)
 
-    fit = started(columns, 5000.0, rng, size=4000, zeros=hard_zeros(RULED, columns))
+    fit = initialize(columns, 5000.0, rng, size=4000, zeros=hard_zeros(RULED, columns))
 
     codes = codes_of(columns, fit, rng)
     combinations, order = RULED.coded_rules[:-1], RULED.coded_rules[-1]
@@ -212,7 +212,7 @@ def test_particles_keep_the_rules_and_the_one_way_tables_to_the_end() -> None:
     rng = np.random.default_rng(0)
     zeros = hard_zeros(RULED, columns)
 
-    fit = finished(started(columns, 5000.0, rng, size=4000, zeros=zeros), rng, size=6000)
+    fit = finalize(initialize(columns, 5000.0, rng, size=4000, zeros=zeros), rng, size=6000)
 
     assert zeros is not None
     assert not zeros.broken(fit.groups).any()
@@ -239,7 +239,7 @@ def test_the_released_part_holds_the_hard_zeros_and_is_finite() -> None:
     columns = columns_of(RULED)
     rng = np.random.default_rng(0)
     zeros = hard_zeros(RULED, columns)
-    fit = started(columns, 5000.0, rng, size=500, zeros=zeros)
+    fit = initialize(columns, 5000.0, rng, size=500, zeros=zeros)
 
     model = fit_as_model(fit, 5000)
 
@@ -336,7 +336,7 @@ def test_a_public_table_is_a_table_of_the_model_that_no_question_paid_for(hold, 
     rng = np.random.default_rng(0)
 
     public = public_factors(columns, schema, 3000.0)
-    fit = finished(started(columns, 3000.0, rng, size=4000, public=public), rng, size=8000)
+    fit = finalize(initialize(columns, 3000.0, rng, size=4000, public=public), rng, size=8000)
 
     for factor in public:
         off = np.abs(fit.counts(packed([factor.table])) - factor.target).sum() / 3000
@@ -391,9 +391,9 @@ def test_what_noise_put_in_dead_cells_is_thrown_away_and_the_rest_kept() -> None
     shape = tuple(grouping.groups for grouping in question.groupings)
     counts = np.arange(1, 1 + int(np.prod(shape))).reshape(shape)
 
-    fit = started(columns, 5000.0, np.random.default_rng(0), size=100, zeros=zeros)
+    fit = initialize(columns, 5000.0, np.random.default_rng(0), size=100, zeros=zeros)
 
-    found = measured(fit, table, NoisyCounts(question, counts, NoiseLaw("gaussian", Fraction(1))))
+    found = measured_table(fit, table, NoisyCounts(question, counts, NoiseLaw("gaussian", Fraction(1))))
 
     alive = alive_cells(zeros, table)
     assert int(alive.sum()) == 4

@@ -5,7 +5,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lapwing.mechanisms.adaptive.one_way import MOST_SEARCHED, SEARCH_CELLS, outstanding, search_steps, searched_parts
+from lapwing.mechanisms.adaptive.one_way import (
+    MOST_SEARCHED,
+    SEARCH_CELLS,
+    parts_that_stand_out,
+    search_steps,
+    searched_parts,
+)
 
 
 def _placed(pairs):
@@ -58,12 +64,14 @@ def test_parts_that_stand_out_are_those_of_the_definition(seed):
     cell = np.sort(rng.integers(0, 7, 300))
     counts = rng.normal(0, 10, 300) + 60 * (rng.random(300) < 0.3 * (seed % 2)) + 20 * cell
 
-    assert outstanding(counts, cell, 30.0).tolist() == outstanding_by_hand(counts.tolist(), cell.tolist(), 30.0)
+    assert parts_that_stand_out(counts, cell, 30.0).tolist() == outstanding_by_hand(
+        counts.tolist(), cell.tolist(), 30.0
+    )
 
 
 def test_no_more_cells_go_on_than_are_searched_at_once():
     counts = np.append(np.zeros(900), np.arange(100, 200.0))
 
-    found = outstanding(counts, np.zeros(1000, dtype=np.intp), 1.0)
+    found = parts_that_stand_out(counts, np.zeros(1000, dtype=np.intp), 1.0)
 
     assert found.tolist() == list(range(1000 - MOST_SEARCHED, 1000))

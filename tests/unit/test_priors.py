@@ -13,7 +13,7 @@ from helpers.linked_homes import tables
 from lapwing.errors import DataError, LapwingWarning, ParameterError
 from lapwing.kernel.questions.table_distances.question import TableDistances
 from lapwing.mechanisms.adaptive.one_way import OneWayTable
-from lapwing.mechanisms.adaptive.rounds import towards
+from lapwing.mechanisms.adaptive.rounds import shrink_towards_prior
 from lapwing.mechanisms.shared.priors import PublicRows
 from lapwing.release.runs.public_rows import prior_digests, with_priors
 from lapwing.schema.groupings.grouping import identity
@@ -110,7 +110,7 @@ def test_a_count_moves_towards_the_prior_by_two_deviations_at_most():
     far = PublicRows({"ward": np.zeros(100_000, dtype=np.int64)}, "far", "far")
     like = PublicRows({"ward": np.arange(80_000) % 8}, "like", "like")
 
-    ((steadied,), (left,)) = (towards([table], ["ward"], [prior], 800.0) for prior in (like, far))
+    ((steadied,), (left,)) = (shrink_towards_prior([table], ["ward"], [prior], 800.0) for prior in (like, far))
 
     assert np.abs(steadied.counts[:8] - 100).max() < 2.0
     assert steadied.sd < 3.0

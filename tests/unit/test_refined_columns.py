@@ -19,7 +19,7 @@ from lapwing.mechanisms.adaptive.candidates import resolved_column
 from lapwing.mechanisms.adaptive.one_way import (
     BRANCH_SHARE,
     STAGES,
-    Counted,
+    CellCounts,
     ask_columns,
     cell_deviation,
     first_questions,
@@ -242,7 +242,7 @@ def test_the_noise_that_is_stated_is_that_of_all_stages() -> None:
         own = answers_of(answers, field.name)
         own = [*own[: STAGES - 1], own[-1]] if is_staged(field) else own
         stages = [
-            Counted(a.question.groupings[0].pieces()[0][: a.question.groupings[0].regular], a.counts, a.noise.sd)
+            CellCounts(a.question.groupings[0].pieces()[0][: a.question.groupings[0].regular], a.counts, a.noise.sd)
             for a in own
         ]
         assert found.sd == pytest.approx(cell_deviation(stages))

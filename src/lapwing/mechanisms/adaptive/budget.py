@@ -101,7 +101,7 @@ LEAST_LOOK, LEAST_LOOK_ONE_WAY = Fraction(3, 5), 20  # least part of a look, and
 MOST_LOOK_COLUMNS = 200  # of which all pairs are multiplied, row by row
 LEAST_LOOK_COLUMNS = 4  # with fewer there is no direction to speak of
 LIKELY_EIGENVALUE = 0.2  # part of the largest eigenvalue there can be that columns of a table often have
-MOST_LOOKED = 1_200  # tables of halves, the strongest: each is felt in every sweep
+MOST_LOOK_TABLES = 1_200  # tables of halves, the strongest: each is felt in every sweep
 HAND_CELLS = 500_000  # cells of the candidates that are looked at together, where there are more than 30 columns
 
 
@@ -152,18 +152,18 @@ class Shares:
     may_look: bool = False
 
 
-def divided(schema: Schema, budget: Budget, rows: float, terms: Terms, shares: Shares) -> Costs:
+def divide_budget(schema: Schema, budget: Budget, rows: float, terms: Terms, shares: Shares) -> Costs:
     """Divide the budget, now that a number of rows is known: public, expected or noisy.
 
     Returns more for one-way tables where pairs would drown in noise. Where they get all: up to a quarter of it for a
     round of the smallest tables, which tell what is missing together, unless these would drown too.
     """
-    first = costs_of(schema, budget, shares)
+    first = usual_costs(schema, budget, shares)
     cells = coarse_cells(schema, first.levels)
     share = one_way_share(shares.one_way, rows, first, terms, cells)
-    if share == 1 and (presence := _presence(first, schema, budget, rows, terms=terms, shares=shares)):
+    if share == 1 and (presence := _presence_costs(first, schema, budget, rows, terms=terms, shares=shares)):
         return presence
-    if shares.may_look and share >= DROWNED_SHARE and (looking := _looking(first, schema, budget, rows, terms)):
+    if shares.may_look and share >= DROWNED_SHARE and (looking := _look_costs(first, schema, budget, rows, terms)):
         return looking
     is_doubtful = budget.notion == "pure" and first.columns > MANY_COLUMNS and share >= DROWNED_SHARE
     if shares.one_way is None and is_doubtful:
@@ -172,13 +172,13 @@ def divided(schema: Schema, budget: Budget, rows: float, terms: Terms, shares: S
     if shares.one_way is None and not is_least and share < 1:
         share = min(share, _balanced_share(first, single_noise(schema, budget, rows, terms), cells, rows, terms))
     has_fours = is_least and 4 <= first.columns <= MOST_FOUR_COLUMNS and first.rounds > 1
-    final = costs_of(schema, budget, replace(shares, one_way=share), FOURS_SHARE if has_fours else Fraction(0))
+    final = usual_costs(schema, budget, replace(shares, one_way=share), FOURS_SHARE if has_fours else Fraction(0))
     if shares.levels is None and are_finest(final, rows, terms):
         return replace(final, levels=(FINEST, *final.levels))
     return final
 
 
-def costs_of(schema: Schema, budget: Budget, shares: Shares, fours: Fraction = Fraction(0)) -> Costs:
+def usual_costs(schema: Schema, budget: Budget, shares: Shares, fours: Fraction = Fraction(0)) -> Costs:
     """Divide the budget of a release; fours: part for them of what tables of more columns get."""
     columns = len(schema.columns)
     one_way = ONE_WAY_SHARE[budget.notion] if shares.one_way is None else shares.one_way
@@ -305,7 +305,7 @@ def _is_worth_tables(costs: Costs, share: float, noise: float) -> bool:
     return TYPICAL * told >= noise * (1 / share - 1)
 
 
-def _looking(usual: Costs, schema: Schema, budget: Budget, rows: float, terms: Terms) -> Costs | None:
+def _look_costs(usual: Costs, schema: Schema, budget: Budget, rows: float, terms: Terms) -> Costs | None:
     """Return costs with a look at all pairs in halves; None where it would tell too little.
 
     Single columns get what they need for their own noise to move few rows, the look all the rest, as long as that is
@@ -324,7 +324,7 @@ def _looking(usual: Costs, schema: Schema, budget: Budget, rows: float, terms: T
     return replace(usual, one_way=budget * share, look=look, table=budget * 0)
 
 
-def _presence(
+def _presence_costs(
     usual: Costs, schema: Schema, budget: Budget, rows: float, *, terms: Terms, shares: Shares
 ) -> Costs | None:
     """Return costs of a round of tables of what is missing or special; None where it drowns, too, or is empty."""
@@ -456,7 +456,7 @@ def planned_work(schema: Schema, costs: Costs, questions: Sequence[PlannedQuesti
     """Return what choosing tables, counting them and moving the particles takes; particles: between rounds."""
     columns = len(schema.columns)
     looks = [question for question in questions if isinstance(question, SecondMoment)]
-    halves = sum(min(MOST_LOOKED, math.comb(len(question.columns), 2)) for question in looks)
+    halves = sum(min(MOST_LOOK_TABLES, math.comb(len(question.columns), 2)) for question in looks)
     tables = halves + sum(isinstance(question, ChosenTable) for question in questions)
     choices = sum(isinstance(question, SelectWorst) for question in questions)
     pairs, triples = _candidate_cells(schema, costs.levels)

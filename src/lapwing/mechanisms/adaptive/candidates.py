@@ -1,7 +1,7 @@
 """Columns at several resolutions, made of their one-way tables, and the tables over them that compete."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -17,17 +17,18 @@ from lapwing.kernel.questions.select_worst.question import SelectWorst
 from lapwing.maths.arrays import frozen, project_to_simplex
 from lapwing.mechanisms.adaptive.one_way import (
     PRESENT,
-    Counted,
+    CellCounts,
     OneWayTable,
+    denoised_masses,
     is_staged,
     no_states,
-    settled_masses,
     tail_places,
 )
 from lapwing.model.laws import Laws, laws_from_probabilities
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.domains import Domain
 from lapwing.schema.groupings.grouping import Grouping, cut, lookup
+from lapwing.schema.schemas import Schema
 
 _FLOOR_RECORDS = 0.03
 _FLOOR_SHARE = 0.01
@@ -92,6 +93,22 @@ class ResolvedColumn:
         return self.groupings[0].groups > self.axis.base.size
 
 
+def resolved_columns(
+    tables: Sequence[OneWayTable],
+    schema: Schema,
+    total: float,
+    sizes: Sequence[int],
+    refining: Mapping[str, Sequence[Grouping]],
+    *,
+    has_halves: bool,
+) -> tuple[ResolvedColumn, ...]:
+    """Return all columns of a schema at several resolutions; refining: maps that groups refine, by column."""
+    return tuple(
+        resolved_column(table, field, total, sizes, refining.get(field.name, ()), is_halved=has_halves)
+        for table, field in zip(tables, schema.columns, strict=True)
+    )
+
+
 def resolved_column(
     table: OneWayTable,
     field: Field,
@@ -113,7 +130,7 @@ def resolved_column(
     are several. Missing and special values stay on their own; where there are any, the last level tells them from all
     regular values together.
 
-    Noise is taken out of ordered columns of more than 16 values by `settled_masses`, of others by projection on the
+    Noise is taken out of ordered columns of more than 16 values by `denoised_masses`, of others by projection on the
     simplex. Each category and each group keeps at least 0.03 records, or less where that would be more than 1 % of all
     rows. A missing or special state that does not reach two standard deviations of its noise has no mass.
     """
@@ -177,10 +194,10 @@ def _masses(table: OneWayTable, field: Field, total: float, floor: float, is_abs
     is_kept = np.append(np.ones(regular, dtype=bool), ~is_absent)
     masses = np.zeros(is_kept.size)
     masses[is_kept] = project_to_simplex(table.counts[: is_kept.size][is_kept], total)
-    counted = Counted(starts[:regular], table.counts[:regular], table.sd)
+    counted = CellCounts(starts[:regular], table.counts[:regular], table.sd)
     is_noise = field.domain.ordered and np.mean(counted.counts < PRESENT * table.sd) >= _MOSTLY
     if is_staged(field) or is_noise:
-        masses[:regular] = settled_masses([counted], field.domain.values, float(masses[:regular].sum()))
+        masses[:regular] = denoised_masses([counted], field.domain.values, float(masses[:regular].sum()))
     # Of a few values even a rare one counts: nothing is taken to be empty.
     return masses if is_staged(field) else np.where(is_kept, np.maximum(masses, floor), 0.0)
 
@@ -191,17 +208,19 @@ def _levels(table: OneWayTable, field: Field, values: np.ndarray, sizes: Sequenc
         starts, _, _ = table.grouping.pieces()
         return branch_runs(values, _ranks(field.domain, starts[: values.size]), sizes)
     if field.domain.ordered:
-        return nested(values, even_runs(values, sizes[0]), sizes[1:], is_ordered=True)
+        return nested_groups(values, even_runs(values, sizes[0]), sizes[1:], is_ordered=True)
     if values.size <= sizes[0]:
-        return nested(values, np.arange(values.size), sizes[1:], is_ordered=False)
+        return nested_groups(values, np.arange(values.size), sizes[1:], is_ordered=False)
     most = (MOST_VALUES, *sizes) if len(sizes) > 1 else sizes
-    return nested(values, leading_values(table.counts[: values.size], table.sd, most[0]), most[1:], is_ordered=False)
+    return nested_groups(
+        values, leading_values(table.counts[: values.size], table.sd, most[0]), most[1:], is_ordered=False
+    )
 
 
 def _halved(levels: tuple[np.ndarray, ...], masses: np.ndarray, domain: Domain) -> tuple[tuple[np.ndarray, ...], bool]:
     """Return levels with one more, of two groups, and whether there is one: where the last has more."""
     mass = np.bincount(levels[-1], masses)
-    *_, halves = nested(mass, np.arange(mass.size), (2,), is_ordered=domain.ordered or bool(domain.cuts))
+    *_, halves = nested_groups(mass, np.arange(mass.size), (2,), is_ordered=domain.ordered or bool(domain.cuts))
     return ((*levels, halves[levels[-1]]), True) if mass.size > 2 else (levels, False)
 
 
@@ -212,12 +231,12 @@ def _cut_further(table: OneWayTable, domain: Domain, refining: Sequence[Grouping
     if counted.regular == domain.values or not refining:
         return table, table.masses
     starts, _, _ = counted.pieces()
-    wanted = np.unique(np.concatenate((starts, *(grouping.pieces()[0] for grouping in refining))))
-    cell = np.searchsorted(starts, wanted, side="right") - 1
-    lengths = np.diff(np.append(wanted, counted.values + counted.reserved)).astype(np.float64)
+    priorities = np.unique(np.concatenate((starts, *(grouping.pieces()[0] for grouping in refining))))
+    cell = np.searchsorted(starts, priorities, side="right") - 1
+    lengths = np.diff(np.append(priorities, counted.values + counted.reserved)).astype(np.float64)
     part = lengths / np.bincount(cell, lengths)[cell]
     kept = part.size - int(not domain.missing)
-    finer = cut(domain, wanted[1 : wanted.size - domain.reserved])
+    finer = cut(domain, priorities[1 : priorities.size - domain.reserved])
     return replace(table, grouping=finer, counts=table.counts[cell] * part), table.masses[cell[:kept]] * part[:kept]
 
 
@@ -362,10 +381,12 @@ def branch_runs(masses: np.ndarray, ranks: np.ndarray, sizes: Sequence[int]) -> 
     return tuple(found)
 
 
-def nested(masses: np.ndarray, finest: np.ndarray, sizes: Sequence[int], *, is_ordered: bool) -> tuple[np.ndarray, ...]:
+def nested_groups(
+    masses: np.ndarray, finest: np.ndarray, sizes: Sequence[int], *, is_ordered: bool
+) -> tuple[np.ndarray, ...]:
     """Merge groups into fewer and fewer.
 
-    >>> [level.tolist() for level in nested(np.ones(4), np.arange(4), (2, 1), is_ordered=True)]
+    >>> [level.tolist() for level in nested_groups(np.ones(4), np.arange(4), (2, 1), is_ordered=True)]
     [[0, 1, 2, 3], [0, 0, 1, 1], [0, 0, 0, 0]]
     """
     levels = [finest]

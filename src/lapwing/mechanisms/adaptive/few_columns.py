@@ -27,11 +27,11 @@ from lapwing.mechanisms.adaptive.one_way import (
     OneWayTable,
     Search,
     ask_columns,
-    begun,
     is_staged,
     least_found,
     no_states,
     stage_questions,
+    start_search,
 )
 from lapwing.mechanisms.shared.one_way import told_rows, uniform_model
 from lapwing.mechanisms.shared.trees.accuracy import counted_tree, noise_tree, planned_statements, released_statements
@@ -51,13 +51,13 @@ from lapwing.schema.groupings.grouping import Grouping, cut
 from lapwing.schema.groupings.hierarchies import Hierarchy, diameters, group_ends
 from lapwing.schema.schemas import Schema
 
-MOST_MAPPED: Final = 2  # columns
+MOST_FEW: Final = 2  # columns
 
 
-def is_mapped(schema: Schema) -> bool:
+def are_few_columns(schema: Schema) -> bool:
     """Return whether a schema has one or two ordered columns of many values and nothing that ties them."""
     is_free = not schema.rules and not schema.public_tables
-    return is_free and len(schema.columns) <= MOST_MAPPED and all(is_staged(field) for field in schema.columns)
+    return is_free and len(schema.columns) <= MOST_FEW and all(is_staged(field) for field in schema.columns)
 
 
 # -- One column.
@@ -69,16 +69,16 @@ SURE: Final = 1000
 """A value is found where the largest of so many times as many noises would hardly be so large."""
 MAX_NODES: Final = 2**22
 _TINY_SHARE: Final = 1e-12
-Line = tuple[MarginalCounts, TreeCounts, Budget | None]
+OneColumnQuestions = tuple[MarginalCounts, TreeCounts, Budget | None]
 """The first look, the tree, and what a search may cost."""
 
 
-def line_model(
+def one_column_model(
     curator: Curator, schema: Schema, budget: Budget, rows: float, rng: np.random.Generator
 ) -> ReleasedModel:
     """Return one atom per leaf with rows; rows: a number that may be known."""
     terms, (field,) = curator.terms, schema.columns
-    look, tree, left = line_questions(schema, budget, terms, rows)
+    look, tree, left = one_column_questions(schema, budget, terms, rows)
     curator.ask(look)
     (noisy,) = curator.ask(tree)
     assert isinstance(noisy, NoisyTree)
@@ -88,7 +88,7 @@ def line_model(
     states[states < PRESENT * min(law.sd for law in noisy.noises if law is not None)] = 0  # noise explains them
     model = cells_as_model(schema, tree, leaves, terms.rows, "uniform")
     masses = leaves[: cells[0].size].astype(np.float64)
-    search = None if left is None else begun(field, cells, masses, left, terms)
+    search = None if left is None else start_search(field, cells, masses, left, terms)
     if search is None:
         return model
     found, sd = _found_values(curator, field, search)
@@ -115,7 +115,7 @@ def _regular_cells(tree: TreeCounts, field: Field) -> tuple[np.ndarray, np.ndarr
     return starts[is_regular], np.minimum(stops[is_regular], field.domain.values)
 
 
-def line_questions(schema: Schema, budget: Budget, terms: Terms, rows: float) -> Line:
+def one_column_questions(schema: Schema, budget: Budget, terms: Terms, rows: float) -> OneColumnQuestions:
     """Return the first questions, and the budget of the search: none where the tree ends in single values."""
     (field,) = schema.columns
     shapes = tree_shapes(schema, None, MAX_NODES, is_paper=False)
@@ -130,17 +130,19 @@ def line_questions(schema: Schema, budget: Budget, terms: Terms, rows: float) ->
     return look, default_plan(shapes, terms, both, None, rows).question(schema, both), None
 
 
-def planned_line(schema: Schema, budget: Budget, terms: Terms, rows: float) -> tuple[MarginalCounts | TreeCounts, ...]:
-    """Return what `line_model` asks, a search as one question."""
-    look, tree, left = line_questions(schema, budget, terms, rows)
+def planned_one_column(
+    schema: Schema, budget: Budget, terms: Terms, rows: float
+) -> tuple[MarginalCounts | TreeCounts, ...]:
+    """Return what `one_column_model` asks, a search as one question."""
+    look, tree, left = one_column_questions(schema, budget, terms, rows)
     search = () if left is None else (MarginalCounts(columns=look.columns, groupings=look.groupings, cost=left),)
     return (look, tree, *search)
 
 
-def expected_line(
+def one_column_expected(
     schema: Schema, questions: Sequence[PlannedQuestion], terms: Terms, rng: np.random.Generator
 ) -> tuple[Statement, ...]:
-    """Return the distance to expect of what `planned_line` asks."""
+    """Return the distance to expect of what `planned_one_column` asks."""
     (tree,) = (each for each in questions if isinstance(each, TreeCounts))
     laws = tree.noises(terms.relation, terms.max_rows)
     is_root_exact = terms.rows is not None and tree.costs[0] is None and has_exact_root(tree)
@@ -148,7 +150,7 @@ def expected_line(
     return planned_statements(tree, of_noise, float(told_rows(terms)), rng)
 
 
-def line_statements(
+def one_column_statements(
     schema: Schema, terms: Terms, answers: Sequence[Answer], model: ReleasedModel, rng: np.random.Generator
 ) -> tuple[Statement, ...]:
     """State how far the model is from the table: values that stand alone move rows in their cells, as centres do."""
@@ -200,25 +202,27 @@ EVEN: Final = 1.0  # halves follow the one-way tables where they differ from the
 CLEAR: Final = 4.0  # so many are believed where the one-way table shows no rows
 FINER: Final = 16  # columns are cut down to so many times fewer rows: those of two may lie in one place
 _LEAST_SD, _TINY = 1e-3, 1e-15
-Told = tuple[np.ndarray, float]  # noisy counts of a tree's leaves, level by level, and the sd of their noise
+LeafCounts = tuple[np.ndarray, float]  # noisy counts of a tree's leaves, level by level, and the sd of their noise
 MOST_RUNS: Final = 2**16
 MOST_LEVELS: Final = 40
 
 
-def mapped_model(curator: Curator, schema: Schema, budget: Budget, share: float | None) -> ReleasedModel:
+def two_column_model(curator: Curator, schema: Schema, budget: Budget, share: float | None) -> ReleasedModel:
     """Spend a budget on one-way tables and the leaves of trees, and return one atom per leaf."""
     of_columns, of_tree = _map_costs(schema, budget, share)
     tables, total = ask_columns(curator, schema, of_columns)
     noise = _leaf_questions(_uncut(schema), of_tree)[-1].noise(curator.terms.relation, curator.terms.max_rows)
     least = max(1.0, WORTH * noise.sd) / FINER
-    sides = [side_of(table, field, least) for table, field in zip(tables, schema.columns, strict=True)]
-    nodes, masses = _asked_tree(curator, sides, of_tree, total)
+    sides = [column_runs(table, field, least) for table, field in zip(tables, schema.columns, strict=True)]
+    nodes, masses = _count_trees(curator, sides, of_tree, total)
     rows = curator.terms.rows if curator.terms.rows is not None else whole_rows(round(float(masses[0][0])))
     return _map_model(schema, sides, nodes, masses, rows)
 
 
-def mapped_questions(schema: Schema, budget: Budget, share: float | None) -> tuple[MarginalCounts | SparseCounts, ...]:
-    """Return the questions of `mapped_model` for a plan: a tree stands as it is before any cut."""
+def two_column_questions(
+    schema: Schema, budget: Budget, share: float | None
+) -> tuple[MarginalCounts | SparseCounts, ...]:
+    """Return the questions of `two_column_model` for a plan: a tree stands as it is before any cut."""
     of_columns, of_tree = _map_costs(schema, budget, share)
     return (*stage_questions(schema, of_columns), *_leaf_questions(_uncut(schema), of_tree))
 
@@ -250,7 +254,7 @@ def _leaf_questions(tree: CellTree, budget: Budget) -> list[SparseCounts]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Side:
+class ColumnRuns:
     """A column: its one-way table, its nested runs, and all cells of the table with their masses, in order of codes.
 
     ends: int64 (k + 1,); masses: float64 (k,), 0 where noise explains a missing or special state.
@@ -268,7 +272,7 @@ class Side:
         return np.asarray(np.diff(_mass_below(codes, self.ends, self.masses)))
 
 
-def side_of(table: OneWayTable, field: Field, least: float) -> Side:
+def column_runs(table: OneWayTable, field: Field, least: float) -> ColumnRuns:
     """Cut a column while a run holds more than some rows.
 
     First where reserved codes begin, then around what is empty, then at ends of the cells that were counted, the first
@@ -297,7 +301,7 @@ def side_of(table: OneWayTable, field: Field, least: float) -> Side:
         low, high = np.append(low, at), np.append(at, high)
     order = np.argsort(cuts, kind="stable")
     nested = Hierarchy(domain.values, domain.reserved, covered, cuts[order], born[order])
-    return Side(field, table, nested, ends, masses)
+    return ColumnRuns(field, table, nested, ends, masses)
 
 
 def _mass_below(codes: np.ndarray, ends: np.ndarray, masses: np.ndarray) -> np.ndarray:
@@ -367,7 +371,7 @@ class Nodes:
         return nested.starts(depth)[run], nested.stops(depth)[run]
 
 
-def whole_tree(sides: Sequence[Side]) -> CellTree:
+def whole_tree(sides: Sequence[ColumnRuns]) -> CellTree:
     """Return the tree before any cut: on each level the column is cut whose runs are longest where rows are."""
     lengths = [[_mean_length(side, level) for level in range(side.nested.depth + 1)] for side in sides]
     depths, schedule = [0] * len(sides), []
@@ -383,14 +387,14 @@ def whole_tree(sides: Sequence[Side]) -> CellTree:
     )
 
 
-def _mean_length(side: Side, level: int) -> float:
+def _mean_length(side: ColumnRuns, level: int) -> float:
     """Return the mean length of the runs in which rows are."""
     masses = side.masses_of(level)
     return float(masses @ diameters(side.nested, side.field.domain, level)) / max(float(masses.sum()), _LEAST_SD)
 
 
 def _independent_parts(
-    tree: CellTree, sides: Sequence[Side], level: int, cells: np.ndarray, above: np.ndarray
+    tree: CellTree, sides: Sequence[ColumnRuns], level: int, cells: np.ndarray, above: np.ndarray
 ) -> np.ndarray:
     """Return which part of its parent's rows each cell has where columns do not depend on each other."""
     axis = tree.schedule[level - 1]
@@ -400,7 +404,7 @@ def _independent_parts(
 
 
 def _grown_tree(
-    tree: CellTree, sides: Sequence[Side], known: Nodes, masses: Sequence[np.ndarray], worth: float
+    tree: CellTree, sides: Sequence[ColumnRuns], known: Nodes, masses: Sequence[np.ndarray], worth: float
 ) -> CellTree:
     """Cut the leaves of a tree further, while a cell is expected to hold what is worth a cut."""
     cells, mass, at = np.zeros((1, len(sides)), dtype=np.int64), masses[0], np.zeros(1, dtype=np.int64)
@@ -427,13 +431,13 @@ def _grown_tree(
     return tree.grown(chosen, decisions)
 
 
-def _asked_tree(
-    curator: Curator, sides: Sequence[Side], budget: Budget, total: float
+def _count_trees(
+    curator: Curator, sides: Sequence[ColumnRuns], budget: Budget, total: float
 ) -> tuple[Nodes, list[np.ndarray]]:
     """Count the leaves of trees, each cut further where the counts before show rows; return the last one's masses."""
     tree, terms = whole_tree(sides), curator.terms
     nodes, masses = Nodes.of(tree), [np.array([total])]
-    told: list[tuple[Nodes, Told]] = []
+    told: list[tuple[Nodes, LeafCounts]] = []
     for question, parts in zip(_leaf_questions(tree, budget), LEAST_PARTS, strict=True):
         sd = question.noise(terms.relation, terms.max_rows).sd
         worth = max(1.0, WORTH * sd, float(masses[0][0]) / parts)
@@ -441,15 +445,15 @@ def _asked_tree(
         (noisy,) = curator.ask(replace(question, tree=nodes.tree))
         assert isinstance(noisy, NoisyCells)
         told.append((nodes, (noisy.counts[nodes.order].astype(np.float64), sd)))
-        masses = _settled(nodes, sides, told, terms.rows)
+        masses = _node_masses(nodes, sides, told, terms.rows)
     return nodes, masses
 
 
 # -- What all counts say together, and the model.
 
 
-def _settled(
-    nodes: Nodes, sides: Sequence[Side], told: Sequence[tuple[Nodes, Told]], rows: int | None
+def _node_masses(
+    nodes: Nodes, sides: Sequence[ColumnRuns], told: Sequence[tuple[Nodes, LeafCounts]], rows: int | None
 ) -> list[np.ndarray]:
     """Return the mass of each node that explains all counts: least squares from the leaves up, then handed down."""
     precisions = [np.zeros(level.is_leaf.size) for level in nodes.levels]
@@ -468,7 +472,7 @@ def _settled(
         cells, above = nodes.cells[level], nodes.cells[level - 1]
         part = _independent_parts(nodes.tree, sides, level, cells[first], above[parents[first]])
         one, two = ((estimates[level][at], variances[level][at]) for at in (first, first + 1))
-        left = _left_mass(found[first], one, two, part)
+        left = _left_half(found[first], one, two, part)
         found[first + 1] = found[first] - left
         found[first] = left
         masses.append(found)
@@ -493,7 +497,7 @@ def _from_leaves(
     return estimates, variances
 
 
-def _left_mass(
+def _left_half(
     mass: np.ndarray, left: tuple[np.ndarray, np.ndarray], right: tuple[np.ndarray, np.ndarray], part: np.ndarray
 ) -> np.ndarray:
     """Return what the first half gets of a mass: estimates and variances of both, and the part that is expected."""
@@ -509,7 +513,7 @@ def _left_mass(
 
 
 def _map_model(
-    schema: Schema, sides: Sequence[Side], nodes: Nodes, masses: Sequence[np.ndarray], rows: int
+    schema: Schema, sides: Sequence[ColumnRuns], nodes: Nodes, masses: Sequence[np.ndarray], rows: int
 ) -> ReleasedModel:
     """Return one atom per leaf with mass, in which each column follows its one-way table."""
     held = [level.is_leaf & (mass > 0) for level, mass in zip(nodes.levels, masses, strict=True)]
@@ -524,7 +528,7 @@ def _map_model(
     return ReleasedModel(weights=weights, rows=rows, laws=laws)
 
 
-def _run_laws(side: Side, starts: np.ndarray, stops: np.ndarray) -> Laws:
+def _run_laws(side: ColumnRuns, starts: np.ndarray, stops: np.ndarray) -> Laws:
     """Return for each run the law of the column in it: even where its one-way table has no rows there."""
     first, last = np.searchsorted(side.ends, starts, "right") - 1, np.searchsorted(side.ends, stops)
     run = np.repeat(np.arange(starts.size), last - first)
@@ -550,7 +554,7 @@ def _run_laws(side: Side, starts: np.ndarray, stops: np.ndarray) -> Laws:
 # the noise is unknown: of 39 draws of it the largest is passed with probability 1/40, and so is that of the noise in
 # ``Y``.
 DRAWS: Final = 39  # the largest of them, twice: 1/40 + 1/40 = 5 %
-CountedTree = tuple[list[TreeLevel], list[np.ndarray], np.ndarray, np.ndarray]
+LeafTree = tuple[list[TreeLevel], list[np.ndarray], np.ndarray, np.ndarray]
 """A tree, the diameters of its nodes, and for its leaves noisy counts and parts of the model."""
 
 
@@ -571,7 +575,7 @@ def distance_statements(
     return Statement("distance", bound, {"columns": tuple(names)}), largest_cell(leaves.size, float(leaves.max()))
 
 
-def _distance_bound(counted: CountedTree, law: NoiseLaw, rng: np.random.Generator) -> float:
+def _distance_bound(counted: LeafTree, law: NoiseLaw, rng: np.random.Generator) -> float:
     """Return the bound of the module's text, at most 1."""
     levels, sizes, counts, shares = counted
     total, inside = float(counts.sum()), _leaf_values(levels, sizes)
@@ -608,7 +612,7 @@ def _sums_below(levels: Sequence[TreeLevel], leaves: np.ndarray) -> Iterator[np.
     return iter(found)
 
 
-def _counted_leaves(schema: Schema, noisy: NoisyCells, model: ReleasedModel) -> CountedTree:
+def _counted_leaves(schema: Schema, noisy: NoisyCells, model: ReleasedModel) -> LeafTree:
     """Return the leaves of a tree; each atom of the model lies in one of them."""
     nodes = Nodes.of(noisy.question.tree)
     domains = [schema.field(name).domain for name in noisy.question.columns]
@@ -650,7 +654,7 @@ def _leaf_of(nodes: Nodes, codes: Sequence[np.ndarray]) -> np.ndarray:
     return found
 
 
-def _counted_cells(schema: Schema, noisy: NoisyCounts, model: ReleasedModel) -> CountedTree:
+def _counted_cells(schema: Schema, noisy: NoisyCounts, model: ReleasedModel) -> LeafTree:
     """Return the cells of a table, which are as far apart as the whole is wide."""
     names, groupings = noisy.question.columns, noisy.question.groupings
     domains = [schema.field(name).domain for name in names]

@@ -38,14 +38,14 @@ MOST_RULE_CELLS = 2**18  # most cells of the table of a rule; larger ones are le
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Guide:
+class PriorTables:
     """Tables of a prior that pull, and what each may be wrong by: the sum of absolute errors, in records."""
 
     factors: tuple[Factor, ...] = ()
     error: float = 0.0
 
 
-NO_GUIDE: Final = Guide()
+NO_PRIOR: Final = PriorTables()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,7 +75,7 @@ class Fit:
     groups: np.ndarray
     measured: tuple[Measured, ...] = ()
     given: tuple[Factor, ...] = ()
-    prior: Guide = NO_GUIDE
+    prior: PriorTables = NO_PRIOR
     zeros: HardZeros | None = None
     factors: tuple[Factor, ...] = ()
 
@@ -84,7 +84,7 @@ class Fit:
         return counted(self.axes, self.groups, self.total, tables)
 
 
-def started(
+def initialize(
     columns: tuple[ResolvedColumn, ...],
     total: float,
     rng: np.random.Generator,
@@ -92,7 +92,7 @@ def started(
     size: int,
     zeros: HardZeros | None = None,
     public: Sequence[Factor] = (),
-    prior: Guide = NO_GUIDE,
+    prior: PriorTables = NO_PRIOR,
 ) -> Fit:
     """Return what one-way tables, public tables, a prior and rules say together."""
     axes = tuple(column.axis for column in columns)
@@ -100,11 +100,13 @@ def started(
     given = (*public, *(() if zeros is None else zeros.factors))
     fit = Fit(columns=columns, total=total, axes=axes, groups=groups, given=given, prior=prior, zeros=zeros)
     if zeros is not None:
-        fit = replace(fit, groups=zeros.starts(groups, [_pooled(fit, column) for column in range(len(columns))], rng))
-    return moved(fit, rng, pulls=heated() if fit.given or fit.prior.factors else ())
+        fit = replace(
+            fit, groups=zeros.starts(groups, [_pooled_margin(fit, column) for column in range(len(columns))], rng)
+        )
+    return refit(fit, rng, pulls=heated() if fit.given or fit.prior.factors else ())
 
 
-def measured(fit: Fit, table: Cells, answer: NoisyCounts) -> Measured:
+def measured_table(fit: Fit, table: Cells, answer: NoisyCounts) -> Measured:
     """Return an answered table without misfits; what was counted where no row can be is noise, and thrown away."""
     shape = table_shape(fit.axes, table)
     counts = answer.counts[tuple(slice(size) for size in shape)].astype(np.float64).reshape(-1)
@@ -112,7 +114,7 @@ def measured(fit: Fit, table: Cells, answer: NoisyCounts) -> Measured:
     return Measured(table, counts if alive is None else np.where(alive, counts, 0.0), answer.noise.sd)
 
 
-def gain(fit: Fit, new: Sequence[Measured]) -> float:
+def median_signal_to_noise(fit: Fit, new: Sequence[Measured]) -> float:
     """Return the median signal-to-noise ratio of new tables under the model, at least 0.
 
     Both are roots of sums of squares; a fit leaves about the noise of ``r + c`` cells of a table of r rows and c
@@ -128,7 +130,7 @@ def gain(fit: Fit, new: Sequence[Measured]) -> float:
     return math.sqrt(max(0.0, float(np.median(found))))
 
 
-def with_measured(fit: Fit, new: Sequence[Measured]) -> Fit:
+def add_measured(fit: Fit, new: Sequence[Measured]) -> Fit:
     """Return the model with more tables, not yet fitted; two measurements of one table are averaged."""
     found = {each.table: each for each in fit.measured}
     for each in new:
@@ -136,24 +138,24 @@ def with_measured(fit: Fit, new: Sequence[Measured]) -> Fit:
     return replace(fit, measured=tuple(found.values()))
 
 
-def moved(fit: Fit, rng: np.random.Generator, *, pulls: Sequence[float], size: int | None = None) -> Fit:
+def refit(fit: Fit, rng: np.random.Generator, *, pulls: Sequence[float], size: int | None = None) -> Fit:
     """Move the particles towards all tables."""
     groups = fit.groups
     if size is not None and size != groups.shape[1]:
         groups = groups[:, rng.permutation(np.arange(size) % groups.shape[1])]
-    masses = [_pooled(fit, column) for column in range(len(fit.columns))]
+    masses = [_pooled_margin(fit, column) for column in range(len(fit.columns))]
     axes = tuple(replace(column.axis, base=mass) for column, mass in zip(fit.columns, masses, strict=True))
-    asked = [*_one_way(fit, axes), *(_measured_factor(each, axes) for each in fit.measured), *_trusted(fit)]
+    asked = [*_one_way(fit, axes), *(_measured_factor(each, axes) for each in fit.measured), *_prior_factors(fit)]
     bound = () if fit.zeros is None else fit.zeros.orders
     groups, factors = fitted(axes, groups, [*asked, *fit.given], fit.total, rng, pulls=pulls, bound=bound)
     return replace(fit, axes=axes, groups=groups, factors=factors)
 
 
-def finished(fit: Fit, rng: np.random.Generator, *, size: int) -> Fit:
+def finalize(fit: Fit, rng: np.random.Generator, *, size: int) -> Fit:
     """Return the model with the particles of several sweeps, and the mean of their theta."""
-    fits = [moved(fit, rng, pulls=heated(2, 1, start=0.3), size=size)]
+    fits = [refit(fit, rng, pulls=heated(2, 1, start=0.3), size=size)]
     for _ in range(SNAPSHOTS - 1):
-        fits.append(moved(fits[-1], rng, pulls=(1.0,)))
+        fits.append(refit(fits[-1], rng, pulls=(1.0,)))
     thetas = zip(*([factor.theta for factor in each.factors] for each in fits), strict=True)
     factors = tuple(
         replace(factor, theta=np.mean(each, axis=0)) for factor, each in zip(fits[-1].factors, thetas, strict=True)
@@ -201,7 +203,7 @@ def _one_way(fit: Fit, axes: Sequence[Axis]) -> list[Factor]:
     return found
 
 
-def _trusted(fit: Fit) -> list[Factor]:
+def _prior_factors(fit: Fit) -> list[Factor]:
     """Return the tables of the prior, each trusted as far as measured tables of its columns agree with it.
 
     The ridge of a prior's table is its estimated variance: the prior's average, updated by the excess distance to
@@ -210,12 +212,14 @@ def _trusted(fit: Fit) -> list[Factor]:
     found = []
     for each in fit.prior.factors:
         columns = {at for at, _ in each.table}
-        ratios = [_more_wrong(fit, each, other) for other in fit.measured if columns <= {at for at, _ in other.table}]
+        ratios = [
+            _variance_ratio(fit, each, other) for other in fit.measured if columns <= {at for at, _ in other.table}
+        ]
         found.append(replace(each, ridge=each.ridge * max(ratios, default=1.0)))
     return found
 
 
-def _more_wrong(fit: Fit, prior: Factor, other: Measured) -> float:
+def _variance_ratio(fit: Fit, prior: Factor, other: Measured) -> float:
     """Return how much more a prior's table seems to be wrong by than on average, as a ratio of variances."""
     levels = dict(other.table)
     common = tuple((at, max(level, levels[at])) for at, level in prior.table)
@@ -230,7 +234,7 @@ def _more_wrong(fit: Fit, prior: Factor, other: Measured) -> float:
     return (told.size * seen + _USUAL_CELLS * usual) / ((told.size + _USUAL_CELLS) * usual)
 
 
-def _pooled(fit: Fit, place: int) -> np.ndarray:
+def _pooled_margin(fit: Fit, place: int) -> np.ndarray:
     """Return the inverse-variance pooled margin of a column: the records in each of its finest groups.
 
     Its own counts and the margins of all tables with it are pooled level by level, the finest first; what a coarse

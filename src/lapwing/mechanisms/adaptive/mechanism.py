@@ -25,32 +25,32 @@ from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.adaptive.budget import (
     Costs,
     Shares,
-    divided,
+    divide_budget,
     noise_statements,
     particles_of,
     planned_questions,
     planned_work,
 )
-from lapwing.mechanisms.adaptive.candidates import resolved_column
+from lapwing.mechanisms.adaptive.candidates import resolved_columns
 from lapwing.mechanisms.adaptive.few_columns import (
-    MOST_MAPPED,
+    MOST_FEW,
+    are_few_columns,
     distance_statements,
-    expected_line,
-    is_mapped,
-    line_model,
-    line_statements,
-    mapped_model,
-    mapped_questions,
-    planned_line,
+    one_column_expected,
+    one_column_model,
+    one_column_statements,
+    planned_one_column,
+    two_column_model,
+    two_column_questions,
 )
 from lapwing.mechanisms.adaptive.fit import (
-    NO_GUIDE,
+    NO_PRIOR,
     class_groupings,
-    finished,
+    finalize,
     fit_as_model,
     hard_zeros,
+    initialize,
     public_factors,
-    started,
 )
 from lapwing.mechanisms.adaptive.one_way import (
     OneWayTable,
@@ -60,13 +60,13 @@ from lapwing.mechanisms.adaptive.one_way import (
 )
 from lapwing.mechanisms.adaptive.rounds import (
     Asking,
-    Wanted,
-    looked,
-    paid_apart,
-    planned_weighing,
+    Priorities,
+    look_at_pairs,
+    measure_prior_distances,
+    planned_prior_question,
+    reserve_prior_budget,
     rounds,
-    towards,
-    weighed,
+    shrink_towards_prior,
 )
 from lapwing.mechanisms.shared.base import Mechanism, Questions, Work
 from lapwing.mechanisms.shared.one_way import is_refined, known_rows, paid_for_rows, told_rows
@@ -213,38 +213,33 @@ class Adaptive(Mechanism):
 
     def run(self, curator: Curator, schema: Schema, budget: Budget, rng: np.random.Generator) -> ReleasedModel:
         """Return particles of equal weight, spending ``budget``."""
-        wanted = self.priorities(schema)
-        priors = self.priors
+        priorities, priors = self.priorities(schema), self.priors
         known, left = known_rows(curator, budget)
-        weighing, left = paid_apart(left, len(priors))
-        if self._is_mapped(schema):
+        of_prior, left = reserve_prior_budget(left, len(priors))
+        if self._counts_few_columns(schema):
             if len(schema.columns) == 1:
-                return line_model(curator, schema, left, known, rng)
-            return mapped_model(curator, schema, left, self.one_way_share)
+                return one_column_model(curator, schema, left, known, rng)
+            return two_column_model(curator, schema, left, self.one_way_share)
         costs = self.costs_of(schema, left, known, curator.terms)
+        particles = self.particles or particles_of(len(schema.columns))
+
+        # Ask: every column by itself; what noise leaves of it is its base law and its groups.
         tables, total = ask_columns(curator, schema, costs.one_way_costs)
         records = max(1.0, total)
         if priors:
-            tables = towards(tables, [field.name for field in schema.columns], priors, records)
-        refining = class_groupings(schema)
-        columns = tuple(
-            resolved_column(
-                table,
-                field,
-                records,
-                costs.levels,
-                refining.get(field.name, ()),
-                is_halved=bool(costs.fours.amount + costs.look.amount),
-            )
-            for table, field in zip(tables, schema.columns, strict=True)
+            tables = shrink_towards_prior(tables, [field.name for field in schema.columns], priors, records)
+        has_halves = bool(costs.fours.amount + costs.look.amount)
+        columns = resolved_columns(
+            tables, schema, records, costs.levels, class_groupings(schema), has_halves=has_halves
         )
-        guide = NO_GUIDE
+        guide = NO_PRIOR
         if priors:
-            guide = weighed(curator, columns, priors, records, weighing)
+            guide = measure_prior_distances(curator, columns, priors, records, of_prior)
         elif costs.look.amount:
-            guide = looked(curator, columns, costs.look, records)
-        particles = self.particles or particles_of(len(columns))
-        fit = started(
+            guide = look_at_pairs(curator, columns, costs.look, records)
+
+        # Select, measure, fit (AIM): the particles are the reduced space Ω* of linear statistics, moved by every fit.
+        fit = initialize(
             columns,
             records,
             rng,
@@ -253,8 +248,10 @@ class Adaptive(Mechanism):
             public=public_factors(columns, schema, records),
             prior=guide,
         )
-        fit = rounds(Asking(curator, columns, costs, wanted), fit, left - costs.one_way - costs.look, rng)
-        fit = finished(fit, rng, size=costs.particles(total, particles))
+        fit = rounds(Asking(curator, costs, priorities), fit, left - costs.one_way - costs.look, rng)
+
+        # Model: the particles of several sweeps, of equal weight, and theta beside them for rows beyond them.
+        fit = finalize(fit, rng, size=costs.particles(total, particles))
         return fit_as_model(fit, round(total))
 
     def statements(
@@ -262,37 +259,35 @@ class Adaptive(Mechanism):
     ) -> tuple[Statement, ...]:
         """Return what a reader should know of single columns, and of one or two columns how far the model is off."""
         if any(isinstance(answer, NoisyTree) for answer in answers):
-            return line_statements(schema, terms, answers, model, rng)
+            return one_column_statements(schema, terms, answers, model, rng)
         known = warnings_of(schema, terms, answers, model)
-        return (
-            known if len(schema.columns) > MOST_MAPPED else (*distance_statements(schema, answers, model, rng), *known)
-        )
+        return known if len(schema.columns) > MOST_FEW else (*distance_statements(schema, answers, model, rng), *known)
 
     def questions(self, schema: Schema, budget: Budget, terms: Terms, rng: np.random.Generator) -> Questions:
         """Return about what `run` would ask: answers choose its tables, and the cells of few columns."""
         del rng
         self.priorities(schema)
         rows = float(told_rows(terms))
-        if self._is_mapped(schema):
+        if self._counts_few_columns(schema):
             left = paid_for_rows(terms, budget)[1]
             if len(schema.columns) == 1:
-                return planned_line(schema, left, terms, rows)
-            return mapped_questions(schema, left, self.one_way_share)
+                return planned_one_column(schema, left, terms, rows)
+            return two_column_questions(schema, left, self.one_way_share)
         priors = self.priors
-        weighing, rest = paid_apart(budget, len(priors))
+        weighing, rest = reserve_prior_budget(budget, len(priors))
         asked = planned_questions(schema, self.costs_of(schema, rest, rows, terms), terms)
         is_weighed = len(schema.columns) > 1
-        return (*asked, *[planned_weighing(schema, weighing)] * len(priors)) if is_weighed else asked
+        return (*asked, *[planned_prior_question(schema, weighing)] * len(priors)) if is_weighed else asked
 
     def expected(
         self, schema: Schema, budget: Budget, terms: Terms, questions: Questions, rng: np.random.Generator
     ) -> tuple[Statement, ...]:
         """Return the noise of the tables, and of one column how far the model is from it."""
-        if not self._is_mapped(schema):
-            _, rest = paid_apart(budget, len(self.priors))
+        if not self._counts_few_columns(schema):
+            _, rest = reserve_prior_budget(budget, len(self.priors))
             return noise_statements(self.costs_of(schema, rest, float(told_rows(terms)), terms), terms)
         if len(schema.columns) == 1:
-            return expected_line(schema, questions, terms, rng)
+            return one_column_expected(schema, questions, terms, rng)
         (*_, last) = (each for each in questions if isinstance(each, SparseCounts))
         value = last.noise(terms.relation, terms.max_rows).mean_absolute
         return (Statement("expected_map_noise", value),)
@@ -300,7 +295,7 @@ class Adaptive(Mechanism):
     def notes(self, schema: Schema, questions: Questions) -> tuple[Notice, ...]:
         """Say where no table of two columns would be measured."""
         is_related = any(isinstance(each, ChosenTable | SecondMoment) for each in questions)
-        if is_related or len(schema.columns) == 1 or self._is_mapped(schema):
+        if is_related or len(schema.columns) == 1 or self._counts_few_columns(schema):
             return ()
         return (Notice("unrelated_but_prior" if self.priors else "unrelated"),)
 
@@ -317,7 +312,7 @@ class Adaptive(Mechanism):
         """Say which tables come next."""
         return "one-way tables" if one_way < one_way_tables(schema) else f"round {rounds + 1}"
 
-    def priorities(self, schema: Schema) -> Wanted:
+    def priorities(self, schema: Schema) -> Priorities:
         """Refuse names that the schema lacks; return the columns and tables that matter more, by position."""
         places = {column.name: place for place, column in enumerate(schema.columns)}
         entries = (
@@ -337,11 +332,11 @@ class Adaptive(Mechanism):
         tables = tuple(frozenset(places[name] for name in entry) for entry in entries if not isinstance(entry, str))
         return columns, tables
 
-    def _is_mapped(self, schema: Schema) -> bool:
+    def _counts_few_columns(self, schema: Schema) -> bool:
         """Return whether cells of all columns together are counted: no setting asks for tables or particles."""
         asked = [self.selection_share, self.resolutions, self.particles, self.rounds, self.prior]
         asked += [self.one_way_share] * (len(schema.columns) == 1)
-        return is_mapped(schema) and all(setting is None for setting in asked)
+        return are_few_columns(schema) and all(setting is None for setting in asked)
 
     def costs_of(self, schema: Schema, budget: Budget, rows: float, terms: Terms) -> Costs:
         """Divide the budget, now that a number of rows is known."""
@@ -352,7 +347,7 @@ class Adaptive(Mechanism):
             levels=self.resolutions,
             may_look=self.one_way_share is None and self.rounds is None and not self.workload and self.prior is None,
         )
-        return divided(schema, budget, rows, terms, shares)
+        return divide_budget(schema, budget, rows, terms, shares)
 
 
 def _check_resolutions(sizes: tuple[int, ...]) -> None:

@@ -48,7 +48,7 @@ PRESENT = 2.0  # standard deviations of noise: a missing or special state is bel
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Counted:
+class CellCounts:
     """Hold one partition and its noisy counts.
 
     starts: int64 (k,), first code of each cell, increasing from 0; counts: float64 (k,), noisy counts.
@@ -74,7 +74,7 @@ class OneWayTable:
     sd: float
     masses: np.ndarray | None = None
     state_sd: float | None = None
-    stages: Sequence[Counted] = ()
+    stages: Sequence[CellCounts] = ()
 
 
 def ask_columns(curator: Curator, schema: Schema, costs: Sequence[Budget]) -> tuple[tuple[OneWayTable, ...], float]:
@@ -169,8 +169,8 @@ class Search:
         firsts = grouping.pieces()[0][: grouping.regular]
         starts, stops, cell = searched_parts(self.starts, self.stops, self.steps)
         counts = answer.counts[np.searchsorted(firsts, starts)].astype(np.float64)
-        least, most = least_found(starts.size, answer.noise), going_on(stops - starts, self.steps - 1)
-        found = outstanding(counts, cell, least, most)
+        least, most = least_found(starts.size, answer.noise), affordable_parts(stops - starts, self.steps - 1)
+        found = parts_that_stand_out(counts, cell, least, most)
         starts, stops, counts = starts[found], stops[found], counts[found]
         steps = self.steps - 1 if (stops - starts > 1).any() else 0
         return replace(self, starts=starts, stops=stops, counts=counts, steps=steps)
@@ -188,10 +188,10 @@ class _Column:
     searched: int = 0
 
     @property
-    def stages(self) -> tuple[Counted, ...]:
+    def stages(self) -> tuple[CellCounts, ...]:
         """The partitions that tell how many rows are where."""
         return tuple(
-            _counted(answer)
+            _cell_counts(answer)
             for place, answer in enumerate(self.answers)
             if not 0 <= place - (STAGES - 1) < self.searched
         )
@@ -204,7 +204,7 @@ class _Settled:
     reserved_sd: the noise in what all answers say of one reserved code.
     """
 
-    stages: tuple[Counted, ...]
+    stages: tuple[CellCounts, ...]
     regular: np.ndarray
     reserved: np.ndarray
     reserved_sd: float
@@ -218,46 +218,48 @@ def _question(field: Field, grouping: Grouping, cost: Budget, *, apart: bool = F
 def _next(state: _Column, total: float, terms: Terms) -> _Column:
     """Return a column with what is asked of it next: nothing once it has been counted for the last time."""
     if state.search is not None and state.search.steps:
-        return _searched(state, total)
+        return _continue_search(state, total)
     if not is_staged(state.field) or len(state.answers) - state.searched == STAGES:
         return replace(state, asked=())
     if len(state.answers) < STAGES - 1:
-        return replace(state, asked=(_finer(state, total, state.answers[-1].question.cost),))
-    return _searching(state, total, terms) if is_refined(state.field) else _last(state, total)
+        return replace(state, asked=(_finer_question(state, total, state.answers[-1].question.cost),))
+    return _start_search(state, total, terms) if is_refined(state.field) else _last_question(state, total)
 
 
-def _searching(state: _Column, total: float, terms: Terms) -> _Column:
+def _start_search(state: _Column, total: float, terms: Terms) -> _Column:
     """Begin to search the heaviest cells, where some may hold a value of many rows."""
-    masses, starts = _settled(state, total).regular, finest_starts(state.stages)
+    masses, starts = _column_masses(state, total).regular, finest_starts(state.stages)
     stops = np.append(starts[1:], np.int64(state.field.domain.values))
-    search = begun(state.field, (starts, stops), masses, state.cost * SEARCH_SHARE, terms)
+    search = start_search(state.field, (starts, stops), masses, state.cost * SEARCH_SHARE, terms)
     return (
-        _last(state, total) if search is None else replace(state, search=search, asked=(search.question(state.field),))
+        _last_question(state, total)
+        if search is None
+        else replace(state, search=search, asked=(search.question(state.field),))
     )
 
 
-def _searched(state: _Column, total: float) -> _Column:
+def _continue_search(state: _Column, total: float) -> _Column:
     """Go on with the parts that stand out, or count for the last time."""
     assert state.search is not None
     search = state.search.narrowed(state.answers[-1])
     state = replace(state, search=search, searched=state.searched + 1)
-    return replace(state, asked=(search.question(state.field),)) if search.steps else _last(state, total)
+    return replace(state, asked=(search.question(state.field),)) if search.steps else _last_question(state, total)
 
 
-def _last(state: _Column, total: float) -> _Column:
+def _last_question(state: _Column, total: float) -> _Column:
     """Return a column that is counted for the last time, with what is left of its budget."""
     spent = sum((answer.question.cost.amount for answer in state.answers), Fraction(0))
-    return replace(state, asked=(_finer(state, total, Budget(state.cost.notion, state.cost.amount - spent)),))
+    return replace(state, asked=(_finer_question(state, total, Budget(state.cost.notion, state.cost.amount - spent)),))
 
 
-def _finer(state: _Column, total: float, cost: Budget) -> MarginalCounts:
+def _finer_question(state: _Column, total: float, cost: Budget) -> MarginalCounts:
     """Return the next partition: cells with rows are cut further, values that were found stand alone."""
     domain, stages, search = state.field.domain, state.stages, state.search
-    found = _settled(state, total)
+    found = _column_masses(state, total)
     starts, sd = finest_starts(stages), stages[-1].sd
     widths = np.diff(np.append(starts, np.int64(domain.values)))
     worth = max(_WORTH_DEVIATIONS * sd, 1.0)
-    parts = wanted_parts(found.regular, widths, worth, _MOST_PARTS)
+    parts = next_parts(found.regular, widths, worth, _MOST_PARTS)
     parts = np.where(found.regular > _HELD_SHARE * total * widths, widths, parts)
     whole = merged_starts(starts, found.regular >= _SEEN_DEVIATIONS * sd)
     cells = np.setdiff1d(finer_cells(domain, starts, parts), np.setdiff1d(starts, whole))
@@ -271,7 +273,7 @@ def _table(state: _Column, total: float) -> OneWayTable:
     answers, domain = state.answers, state.field.domain
     if len(answers) == 1:
         return one_way_table(answers)
-    found = _settled(state, total)
+    found = _column_masses(state, total)
     masses = np.concatenate((found.regular, found.reserved))
     grouping = cut(domain, finest_starts(found.stages)[1:]) if domain.ordered else answers[-1].question.groupings[0]
     return OneWayTable(
@@ -285,10 +287,10 @@ def _table(state: _Column, total: float) -> OneWayTable:
 
 
 @lru_cache(maxsize=1)  # by identity, so for no other run: a replay must find again what it finds
-def _settled(state: _Column, total: float) -> _Settled:
+def _column_masses(state: _Column, total: float) -> _Settled:
     """Share the rows between the regular codes and the reserved ones, then among the cells of the regular ones."""
     domain, stages = state.field.domain, state.stages
-    every = [_counted(answer) for answer in state.answers]
+    every = [_cell_counts(answer) for answer in state.answers]
     kept = domain.reserved if domain.missing else domain.reserved - 1
     precisions = np.array([1.0 / max(each.sd, 1e-6) ** 2 for each in every])
     tails = [told_counts(answer)[answer.question.groupings[0].regular :][:kept] for answer in state.answers]
@@ -301,15 +303,15 @@ def _settled(state: _Column, total: float) -> _Settled:
     estimates = np.concatenate(([regular], reserved))
     masses = project_to_simplex(estimates + (total - estimates.sum()) * spread / spread.sum(), total)
     mass = float(masses[0])
-    inside = settled_masses(stages, domain.values, mass) if domain.ordered else branch_masses(stages, mass)
+    inside = denoised_masses(stages, domain.values, mass) if domain.ordered else branch_masses(stages, mass)
     return _Settled(stages, inside, masses[1:], float(precisions.sum() ** -0.5))
 
 
-def _counted(answer: NoisyCounts) -> Counted:
+def _cell_counts(answer: NoisyCounts) -> CellCounts:
     """Return the regular cells of an answer."""
     grouping = answer.question.groupings[0]
     starts, _, _ = grouping.pieces()
-    return Counted(starts[: grouping.regular], answer.counts[: grouping.regular].astype(np.float64), answer.noise.sd)
+    return CellCounts(starts[: grouping.regular], answer.counts[: grouping.regular].astype(np.float64), answer.noise.sd)
 
 
 # -- The cells in which a column is counted first, and how any are cut further: functions of the schema alone.
@@ -373,8 +375,8 @@ def finer_cells(domain: Domain, starts: np.ndarray, parts: np.ndarray) -> np.nda
     tiers = [np.array(tier, dtype=np.int64) for tier in domain.cuts]
     found = [starts]
     for place in np.flatnonzero(parts > 1):
-        start, stop, wanted = int(starts[place]), int(stops[place]), int(parts[place])
-        found.append(_inside(tiers, start, stop, wanted))
+        start, stop, priorities = int(starts[place]), int(stops[place]), int(parts[place])
+        found.append(_inside(tiers, start, stop, priorities))
     return np.unique(np.concatenate(found))
 
 
@@ -399,7 +401,7 @@ _UNSEEN_CELLS = 8  # counted as one where rows are seen nowhere
 SOUGHT_DEVIATIONS: Final = 4.0  # a cell is searched if it has so many standard deviations of a step's noise
 
 
-def begun(
+def start_search(
     field: Field, cells: tuple[np.ndarray, np.ndarray], masses: np.ndarray, budget: Budget, terms: Terms
 ) -> Search | None:
     """Return the search of the heaviest cells of a column; None where none holds enough rows to be searched."""
@@ -418,10 +420,10 @@ def begun(
     return Search(starts=starts[leaders], stops=stops[leaders], counts=masses[leaders], cost=cost, steps=steps)
 
 
-def wanted_parts(masses: np.ndarray, widths: np.ndarray, worth: float, most: int) -> np.ndarray:
+def next_parts(masses: np.ndarray, widths: np.ndarray, worth: float, most: int) -> np.ndarray:
     """Return into how many parts each cell is cut next.
 
-    >>> wanted_parts(np.array([100.0, 5.0, 30.0]), np.array([64, 64, 2]), 10.0, 100).tolist()
+    >>> next_parts(np.array([100.0, 5.0, 30.0]), np.array([64, 64, 2]), 10.0, 100).tolist()
     [10, 1, 2]
     """
     parts = np.clip(np.floor(masses / worth), 1, widths).astype(np.int64)
@@ -465,8 +467,8 @@ def searched_parts(starts: np.ndarray, stops: np.ndarray, steps: int) -> tuple[n
     [[0, 3, 6, 50], [3, 6, 9, 51], [0, 0, 0, 1]]
     """
     widths = stops - starts
-    wanted = np.ceil(np.power(widths.astype(np.float64), 1 / steps) - 1e-9).astype(np.int64)
-    parts = np.clip(wanted, 1, np.minimum(widths, SEARCH_CELLS // widths.size))
+    priorities = np.ceil(np.power(widths.astype(np.float64), 1 / steps) - 1e-9).astype(np.int64)
+    parts = np.clip(priorities, 1, np.minimum(widths, SEARCH_CELLS // widths.size))
     cell = np.repeat(np.arange(widths.size), parts)
     index = np.arange(cell.size) - (np.cumsum(parts) - parts)[cell]
     whole, rest = widths // parts, widths % parts
@@ -474,10 +476,10 @@ def searched_parts(starts: np.ndarray, stops: np.ndarray, steps: int) -> tuple[n
     return firsts, lasts, cell
 
 
-def outstanding(counts: np.ndarray, cell: np.ndarray, least: float, most: int = MOST_SEARCHED) -> np.ndarray:
+def parts_that_stand_out(counts: np.ndarray, cell: np.ndarray, least: float, most: int = MOST_SEARCHED) -> np.ndarray:
     """Return which parts have more than the others of their cell by more than `least`: the first `most` of them.
 
-    >>> outstanding(np.array([1.0, 90.0, -4.0, 30.0, 31.0]), np.array([0, 0, 0, 1, 1]), 15.0).tolist()
+    >>> parts_that_stand_out(np.array([1.0, 90.0, -4.0, 30.0, 31.0]), np.array([0, 0, 0, 1, 1]), 15.0).tolist()
     [1]
     """
     parts, sums = np.bincount(cell), np.bincount(cell, counts)
@@ -499,11 +501,11 @@ def least_found(parts: int, noise: NoiseLaw) -> float:
     return max(max(FOUND_DEVIATIONS, largest) * noise.sd, FOUND_ROWS)
 
 
-def going_on(widths: np.ndarray, steps: int) -> int:
+def affordable_parts(widths: np.ndarray, steps: int) -> int:
     """Return how many parts of the widest's size can be cut down to single codes in the steps that are left.
 
-    >>> going_on(np.array([2**20, 5]), 2), going_on(np.array([2**20]), 3), going_on(np.array([1]), 0)
-    (16, 64, 64)
+    >>> [affordable_parts(np.array([width]), steps) for width, steps in ((2**20, 2), (2**20, 3), (1, 0))]
+    [16, 64, 64]
     """
     parts = math.ceil(math.pow(int(widths.max()), 1 / max(1, steps)) - 1e-9)
     return min(MOST_SEARCHED, max(1, SEARCH_CELLS // parts))
@@ -525,7 +527,7 @@ _SLACK = 1.0  # of runs that are nearly as sure as the surest, the shortest is t
 _LEAST_SD, _LEAST_RATIO = 1e-3, 1e-4
 
 
-def settled_masses(stages: Sequence[Counted], codes: int, total: float) -> np.ndarray:
+def denoised_masses(stages: Sequence[CellCounts], codes: int, total: float) -> np.ndarray:
     """Return the masses of the finest cells that explain all counts, with noise taken out.
 
     1. Weighted least squares over all partitions say how many rows are between any two ends of cells, and how surely.
@@ -545,8 +547,8 @@ def settled_masses(stages: Sequence[Counted], codes: int, total: float) -> np.nd
     Coifman, Donoho (1995), "Translation-invariant de-noising", for the mean over shifted trees; Donoho, Johnstone
     (1994), "Ideal spatial adaptation by wavelet shrinkage", for a threshold that grows with the number of halves.
 
-    >>> counted = Counted(np.array([0, 10, 20, 30]), np.array([100.0, 4.0, -3.0, 2.0]), 3.0)
-    >>> settled_masses([counted], 40, 100.0).tolist()
+    >>> counted = CellCounts(np.array([0, 10, 20, 30]), np.array([100.0, 4.0, -3.0, 2.0]), 3.0)
+    >>> denoised_masses([counted], 40, 100.0).tolist()
     [100.0, 0.0, 0.0, 0.0]
     """
     places = np.append(finest_starts(stages), codes).astype(np.float64)
@@ -559,7 +561,7 @@ def settled_masses(stages: Sequence[Counted], codes: int, total: float) -> np.nd
     return masses
 
 
-def finest_starts(stages: Sequence[Counted]) -> np.ndarray:
+def finest_starts(stages: Sequence[CellCounts]) -> np.ndarray:
     """Return the first codes of the cells that all partitions together tell apart: ndarray of int64, shape (k,)."""
     return np.unique(np.concatenate([stage.starts for stage in stages]))
 
@@ -580,17 +582,17 @@ def tail_places(masses: np.ndarray, places: np.ndarray) -> np.ndarray:
     return np.asarray(np.where(np.abs(away) > near, far, away))
 
 
-def branch_masses(stages: Sequence[Counted], total: float) -> np.ndarray:
+def branch_masses(stages: Sequence[CellCounts], total: float) -> np.ndarray:
     """Return the masses of the finest cells where neighbours have nothing in common but their branch.
 
-    >>> branches = Counted(np.array([0, 2]), np.array([10.0, 0.0]), 1.0)
-    >>> codes = Counted(np.array([0, 1, 2, 3]), np.array([9.0, -1.0, 1.0, 1.0]), 1.0)
+    >>> branches = CellCounts(np.array([0, 2]), np.array([10.0, 0.0]), 1.0)
+    >>> codes = CellCounts(np.array([0, 1, 2, 3]), np.array([9.0, -1.0, 1.0, 1.0]), 1.0)
     >>> branch_masses([branches, codes], 10.0).round(1).tolist()
     [9.3, 0.0, 0.3, 0.3]
     """
     # For each partition but the first, the cell of the one before in which each of its cells lies.
     parents = [np.searchsorted(above.starts, below.starts, "right") - 1 for above, below in pairwise(stages)]
-    pooled, _ = _pooled(stages, parents)
+    pooled, _ = _pooled_stages(stages, parents)
     masses = project_to_simplex(pooled[0], total)
     for counts, parent in zip(pooled[1:], parents, strict=True):
         ends = np.searchsorted(parent, np.arange(masses.size + 1))
@@ -603,13 +605,13 @@ def branch_masses(stages: Sequence[Counted], total: float) -> np.ndarray:
     return masses
 
 
-def cell_deviation(stages: Sequence[Counted]) -> float:
+def cell_deviation(stages: Sequence[CellCounts]) -> float:
     """Return the standard deviation of the noise in one finest cell of average size, all stages together."""
     cells = finest_starts(stages).size
     return 1 / math.sqrt(sum(cells / (stage.starts.size * _variance(stage)) for stage in stages))
 
 
-def _normal_equations(stages: Sequence[Counted]) -> tuple[np.ndarray, np.ndarray]:
+def _normal_equations(stages: Sequence[CellCounts]) -> tuple[np.ndarray, np.ndarray]:
     """Return the information that all stages have about the finest cells, and their counts weighted by it."""
     finest = finest_starts(stages)
     information, weighted = np.zeros((finest.size, finest.size)), np.zeros(finest.size)
@@ -638,8 +640,8 @@ def _shared(
     first, last = (0, estimates.size) if is_supported else _support(sums, places, noise, np.flatnonzero(atoms))
     ends = slice(first, last + 1)
     others = np.zeros_like(atoms)
-    others[first:last] = _handed_down(sums[ends].tolist(), places[ends].tolist(), noise[ends, ends].tolist(), rest)
-    return np.asarray(atoms + _levelled(others, widths, estimates > ATOM_DEVIATIONS * sd))
+    others[first:last] = _tree_means(sums[ends].tolist(), places[ends].tolist(), noise[ends, ends].tolist(), rest)
+    return np.asarray(atoms + _level_single_codes(others, widths, estimates > ATOM_DEVIATIONS * sd))
 
 
 def _interval_noise(covariance: np.ndarray) -> np.ndarray:
@@ -657,7 +659,7 @@ def _atoms(estimates: np.ndarray, widths: np.ndarray, sd: np.ndarray) -> np.ndar
     return np.where(excess > np.maximum(ATOM_DEVIATIONS * sd, around), excess, 0.0)
 
 
-def _levelled(masses: np.ndarray, widths: np.ndarray, is_sure: np.ndarray) -> np.ndarray:
+def _level_single_codes(masses: np.ndarray, widths: np.ndarray, is_sure: np.ndarray) -> np.ndarray:
     """Return masses where single codes among wide cells stand out only if they are sure to.
 
     Noise makes one of them a value of many rows, as it makes of no code in a wide cell. Several in a row share what
@@ -700,7 +702,7 @@ def _support(sums: np.ndarray, places: np.ndarray, noise: np.ndarray, atoms: np.
     return first, last
 
 
-def _handed_down(sums: list[float], places: list[float], noise: list[list[float]], total: float) -> np.ndarray:
+def _tree_means(sums: list[float], places: list[float], noise: list[list[float]], total: float) -> np.ndarray:
     """Return the mean masses of the cells over all trees."""
     masses = np.zeros(len(places) - 1)
     for number in range(len(SPLITS)):
@@ -743,7 +745,9 @@ def _near(masses: np.ndarray, places: np.ndarray) -> tuple[float, float]:
     return mean, _NEAR_SPREADS * max(spread, 1.0)
 
 
-def _pooled(stages: Sequence[Counted], parents: Sequence[np.ndarray]) -> tuple[list[np.ndarray], list[np.ndarray]]:
+def _pooled_stages(
+    stages: Sequence[CellCounts], parents: Sequence[np.ndarray]
+) -> tuple[list[np.ndarray], list[np.ndarray]]:
     """Return each cell's count pooled with the sum of what lies below it, and its variance, stage by stage."""
     variances = [np.full(stage.starts.size, _variance(stage)) for stage in stages]
     pooled, spread = [stages[-1].counts], [variances[-1]]
@@ -755,6 +759,6 @@ def _pooled(stages: Sequence[Counted], parents: Sequence[np.ndarray]) -> tuple[l
     return pooled, spread
 
 
-def _variance(stage: Counted) -> float:
+def _variance(stage: CellCounts) -> float:
     """Return the variance of a stage's noise; a tiny one where there is none."""
     return max(stage.sd, 1e-6) ** 2

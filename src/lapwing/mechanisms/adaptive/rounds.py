@@ -24,7 +24,7 @@ from lapwing.mechanisms.adaptive.budget import (
     HAND_CELLS,
     LEAST_LOOK_COLUMNS,
     MOST_LOOK_COLUMNS,
-    MOST_LOOKED,
+    MOST_LOOK_TABLES,
     MOST_PAIRS_AT_ONCE,
     Costs,
     are_clear,
@@ -53,15 +53,15 @@ from lapwing.mechanisms.adaptive.candidates import (
 )
 from lapwing.mechanisms.adaptive.fit import (
     LEAST_SD,
-    NO_GUIDE,
+    NO_PRIOR,
     SD_PER_ABSOLUTE,
     Fit,
-    Guide,
     Measured,
-    gain,
-    measured,
-    moved,
-    with_measured,
+    PriorTables,
+    add_measured,
+    measured_table,
+    median_signal_to_noise,
+    refit,
 )
 from lapwing.mechanisms.adaptive.one_way import OneWayTable
 from lapwing.mechanisms.shared.priors import PublicRows
@@ -79,26 +79,25 @@ from lapwing.mechanisms.shared.vectors.vector_cells import Totals, covariance_of
 from lapwing.schema.groupings.grouping import evenly
 from lapwing.schema.schemas import Schema
 
-Wanted = tuple[frozenset[int], tuple[frozenset[int], ...]]  # columns, and tables, that matter more, by position
+Priorities = tuple[frozenset[int], tuple[frozenset[int], ...]]  # columns, and tables, that matter more, by position
 PAIRS_FIRST = 2  # rounds in which only tables of two columns compete: what three do at once is seen against them
 _MOST_HANDS = 60
 _TIED, _ASKED = 1, 2  # through others; in one table
-_WANTED_WEIGHT = 4  # of pairs that matter more, where all are asked for at once
+_PRIORITY_WEIGHT = 4  # of pairs that matter more, where all are asked for at once
 _FREE = 3  # every third table of a round is chosen among all, also where some matter more
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Asking:
-    """What the rounds need: the curator, the columns, the costs, and what matters more."""
+    """What the rounds need beside the fit: the curator, the costs, and what matters more."""
 
     curator: Curator
-    columns: tuple[ResolvedColumn, ...]
     costs: Costs
-    wanted: Wanted
+    priorities: Priorities
 
 
 @dataclass(frozen=True, slots=True)
-class _Chosen:
+class _Choice:
     """A table to measure: at what cost, and what it and its choice cost together."""
 
     table: Cells
@@ -109,61 +108,61 @@ class _Chosen:
 def rounds(asking: Asking, fit: Fit, left: Budget, rng: np.random.Generator) -> Fit:
     """Choose tables, measure them and fit, until the budget is spent."""
     costs, tables = asking.costs, asking.costs.tables
-    pairs = pair_tables(asking.columns, costs.most_cells, is_mixed=costs.most_cells == MOST_CELLS)
-    fours = four_tables(asking.columns) if costs.fours.amount else pairs[:0]
+    pairs = pair_tables(fit.columns, costs.most_cells, is_mixed=costs.most_cells == MOST_CELLS)
+    fours = four_tables(fit.columns) if costs.fours.amount else pairs[:0]
     last = costs.fours if len(fours) else costs.fours * 0
     left = left - last
     for number in range(costs.rounds if left.amount and len(pairs) else 0):
         if number:
-            fit = moved(fit, rng, pulls=heated(2, 1, start=0.2) if number > 1 else heated(rest=1))
-        chosen = _every_pair(asking, fit, left) if not number else []
+            fit = refit(fit, rng, pulls=heated(2, 1, start=0.2) if number > 1 else heated(rest=1))
+        chosen = _choose_every_pair(asking, fit, left) if not number else []
         if not chosen:
             is_late = number >= PAIRS_FIRST or costs.rounds <= PAIRS_FIRST
             competing = _with_triples(asking, fit, pairs) if is_late else pairs
-            chosen = _chosen(
-                asking, fit, _dealt(fit, competing, rng), left, tables=tables, rounds=costs.rounds - number
+            chosen = _choose(
+                asking, fit, _deal_hands(fit, competing, rng), left, tables=tables, rounds=costs.rounds - number
             )
         left = Budget(left.notion, left.amount - sum((each.spent for each in chosen), Fraction(0)))
-        new = _counted(asking, fit, chosen)
-        tables = next_tables(tables, gain(fit, new), costs)
-        fit = with_measured(fit, new)
+        new = _measure(asking, fit, chosen)
+        tables = next_tables(tables, median_signal_to_noise(fit, new), costs)
+        fit = add_measured(fit, new)
     if last.amount:
-        fit = moved(fit, rng, pulls=heated(2, 1, start=0.2))
-        chosen = _chosen(asking, fit, _dealt(fit, fours, rng), last, tables=FOURS, rounds=1)
-        fit = with_measured(fit, _counted(asking, fit, chosen))
-    return moved(fit, rng, pulls=heated(rest=1)) if costs.rounds == 1 and fit.measured else fit
+        fit = refit(fit, rng, pulls=heated(2, 1, start=0.2))
+        chosen = _choose(asking, fit, _deal_hands(fit, fours, rng), last, tables=FOURS, rounds=1)
+        fit = add_measured(fit, _measure(asking, fit, chosen))
+    return refit(fit, rng, pulls=heated(rest=1)) if costs.rounds == 1 and fit.measured else fit
 
 
-def _counted(asking: Asking, fit: Fit, chosen: Sequence[_Chosen]) -> list[Measured]:
+def _measure(asking: Asking, fit: Fit, chosen: Sequence[_Choice]) -> list[Measured]:
     """Ask for tables that were chosen."""
-    answers = asking.curator.ask(*(measurement(asking.columns, each.table, each.cost) for each in chosen))
-    return [measured(fit, each.table, answer) for each, answer in zip(chosen, answers, strict=True)]
+    answers = asking.curator.ask(*(measurement(fit.columns, each.table, each.cost) for each in chosen))
+    return [measured_table(fit, each.table, answer) for each, answer in zip(chosen, answers, strict=True)]
 
 
 def _with_triples(asking: Asking, fit: Fit, pairs: np.ndarray) -> np.ndarray:
     """Return the tables of two columns and those of three columns that compete now."""
     known = [_columns(each.table) for each in fit.measured if len(each.table) == 2]
-    sets = competing_triples(len(asking.columns), known)
-    triples = triple_tables(asking.columns, sets, asking.costs.most_cells)
+    sets = competing_triples(len(fit.columns), known)
+    triples = triple_tables(fit.columns, sets, asking.costs.most_cells)
     if not len(triples):
         return pairs
     return np.concatenate((np.pad(pairs, ((0, 0), (0, 1), (0, 0)), constant_values=-1), triples))
 
 
-def _every_pair(asking: Asking, fit: Fit, left: Budget) -> list[_Chosen]:
+def _choose_every_pair(asking: Asking, fit: Fit, left: Budget) -> list[_Choice]:
     """Return all pairs of columns, each as fine as its noise allows, where none would drown; otherwise nothing.
 
     They get half of what is left, as long as there are rounds to come: which tables are worth more is chosen then.
     Those that matter more get four times as much as others.
     """
-    pairs = pair_tables(asking.columns, asking.costs.most_cells)
+    pairs = pair_tables(fit.columns, asking.costs.most_cells)
     if not 0 < np.max(sets_of(pairs), initial=-1) + 1 <= MOST_PAIRS_AT_ONCE:
         return []
-    levels = [*_by_columns(pairs), *_wanted_triples(asking)]
-    weights = 1 + (_WANTED_WEIGHT - 1) * preferred_tables(packed([each[0] for each in levels]), *asking.wanted)
+    levels = [*_by_columns(pairs), *_priority_triples(asking, fit)]
+    weights = 1 + (_PRIORITY_WEIGHT - 1) * preferred_tables(packed([each[0] for each in levels]), *asking.priorities)
     unit = rounded_down(left.amount * share_at_once(asking.costs.rounds) / int(weights.sum()))
     sd = table_law(Budget(left.notion, unit), asking.curator.terms).sd
-    found = expected_noise(asking.columns, packed([table for each in levels for table in each]), fit.zeros)
+    found = expected_noise(fit.columns, packed([table for each in levels for table in each]), fit.zeros)
     noise_of = np.split(found, np.cumsum([len(each) for each in levels])[:-1])
     if not are_clear(np.array([noise[-1] for noise in noise_of]), fit.total, sd):
         return []
@@ -175,16 +174,16 @@ def _every_pair(asking: Asking, fit: Fit, left: Budget) -> list[_Chosen]:
     costs = [Budget(left.notion, unit * int(weight)) for weight in weights]
     if asking.costs.rounds == 1:
         costs[-1] = Budget(left.notion, left.amount - unit * int(weights[:-1].sum()))
-    return [_Chosen(table, cost, cost.amount) for table, cost in zip(tables, costs, strict=True)]
+    return [_Choice(table, cost, cost.amount) for table, cost in zip(tables, costs, strict=True)]
 
 
-def _wanted_triples(asking: Asking) -> list[list[Cells]]:
+def _priority_triples(asking: Asking, fit: Fit) -> list[list[Cells]]:
     """Return the tables of three columns that were named, which are asked for with the pairs."""
-    named = [tuple(sorted(each)) for each in asking.wanted[1] if len(each) == 3]
-    return _by_columns(triple_tables(asking.columns, named, asking.costs.most_cells))
+    named = [tuple(sorted(each)) for each in asking.priorities[1] if len(each) == 3]
+    return _by_columns(triple_tables(fit.columns, named, asking.costs.most_cells))
 
 
-def _dealt(fit: Fit, tables: np.ndarray, rng: np.random.Generator) -> list[Candidates]:
+def _deal_hands(fit: Fit, tables: np.ndarray, rng: np.random.Generator) -> list[Candidates]:
     """Return the candidates of a round: of many columns, in random parts ("hands"), those of the same columns together.
 
     A choice compares the tables of one part only, as to compare all takes time; the best are spread over the parts.
@@ -201,9 +200,9 @@ def _dealt(fit: Fit, tables: np.ndarray, rng: np.random.Generator) -> list[Candi
     ]
 
 
-def _chosen(
+def _choose(
     asking: Asking, fit: Fit, hands: Sequence[Candidates], left: Budget, *, tables: int, rounds: int
-) -> list[_Chosen]:
+) -> list[_Choice]:
     """Choose the tables of one round; the last of the last round gets what is left.
 
     The model does not learn in between, so that no two columns are looked at together twice while others are left.
@@ -212,7 +211,7 @@ def _chosen(
     most = min(tables, sum(each.sets for each in looked))
     step = Budget(left.notion, rounded_down(left.amount / (rounds * most)))
     taken = np.zeros((len(fit.columns),) * 2, dtype=np.int8)
-    found: list[_Chosen] = []
+    found: list[_Choice] = []
     while len(found) < most:
         turn = [each for each in looked if each.sets > each.chosen][: most - len(found)]
         is_last = rounds == 1 and len(found) + len(turn) == most
@@ -227,7 +226,7 @@ def _chosen(
             rest = cost - question.cost
             is_rest = is_last and hand is turn[-1]
             paid = rest if is_rest else Budget(rest.notion, rounded_down(rest.amount))
-            found.append(_Chosen(hand.take(answer.choice, taken), paid, question.cost.amount + paid.amount))
+            found.append(_Choice(hand.take(answer.choice, taken), paid, question.cost.amount + paid.amount))
     return found
 
 
@@ -239,7 +238,7 @@ class _Hand:
         self._estimates = candidates.estimates(fit.counts(candidates.tables))
         self._set = sets_of(candidates.tables)
         self._pairs = _pairs_of(candidates.tables[np.flatnonzero(np.diff(self._set, prepend=-1)), :, 0])
-        self._is_wanted = preferred_tables(candidates.tables, *asking.wanted)
+        self._has_priority = preferred_tables(candidates.tables, *asking.priorities)
         self._is_new = np.ones(len(self._pairs), dtype=bool)
         self.sets, self.chosen = len(self._pairs), 0
 
@@ -251,8 +250,8 @@ class _Hand:
         if least == _ASKED:
             taken[:] = 0
         is_open = (self._is_new & (worst == least))[self._set]
-        is_wanted = is_open & self._is_wanted
-        is_open = is_open if is_free or not is_wanted.any() else is_wanted
+        is_preferred = is_open & self._has_priority
+        is_open = is_open if is_free or not is_preferred.any() else is_preferred
         law = table_law(cost * (1 - asking.costs.selection), asking.curator.terms)
         return self._candidates.question(self._estimates, law.sd, cost * asking.costs.selection, ~is_open)
 
@@ -286,7 +285,7 @@ def _by_columns(tables: np.ndarray) -> list[list[Cells]]:
 
 # -- A prior: rows that were published before. Its columns steady the one-way tables; its tables of two columns pull
 # the model as far as one question finds them near the private ones, until a pair is measured.
-WEIGHING: Final = Fraction(1, 50)
+PRIOR_SHARE: Final = Fraction(1, 50)
 """Part of the budget that asks how near a prior is, for each of them."""
 MOST_PRIOR_TABLES: Final = 400  # of a prior, the strongest: each is felt in every sweep
 MOST_PRIOR_CELLS: Final = 400  # of one of them
@@ -309,7 +308,7 @@ class _PriorTable:
     independent: np.ndarray
 
 
-def towards(
+def shrink_towards_prior(
     tables: Sequence[OneWayTable], names: Sequence[str], priors: Sequence[PublicRows], total: float
 ) -> tuple[OneWayTable, ...]:
     """Return one-way tables drawn towards those of the nearest prior, as far as noise explains their differences.
@@ -324,7 +323,9 @@ def towards(
     prior = min(priors, key=lambda each: _typical_excess(named, each, total))
     least = max(_typical_excess(named, prior, total), total / prior.rows)
     found = {
-        name: _steadied(table, prior.codes[name], least, total) for name, table in named.items() if name in prior.codes
+        name: _shrunk_table(table, prior.codes[name], least, total)
+        for name, table in named.items()
+        if name in prior.codes
     }
     return tuple((named | found).values())
 
@@ -359,7 +360,7 @@ def _noise_excess(table: OneWayTable, total: float) -> float:
     return max(table.sd, LEAST_SD) ** 2 * float(np.sqrt(2 * _noisy_counts(table).size)) / total
 
 
-def _steadied(table: OneWayTable, codes: np.ndarray, least: float, total: float) -> OneWayTable:
+def _shrunk_table(table: OneWayTable, codes: np.ndarray, least: float, total: float) -> OneWayTable:
     """Return a one-way table drawn towards a prior's; least: variance of the prior's counts, for each record."""
     noisy, variance = _noisy_counts(table), max(table.sd, LEAST_SD) ** 2
     expected, error = (
@@ -377,9 +378,9 @@ def _steadied(table: OneWayTable, codes: np.ndarray, least: float, total: float)
     return replace(table, masses=masses, counts=np.pad(masses, (0, table.counts.size - masses.size)), sd=sd)
 
 
-def weighed(
+def measure_prior_distances(
     curator: Curator, columns: Sequence[ResolvedColumn], priors: Sequence[PublicRows], total: float, cost: Budget
-) -> Guide:
+) -> PriorTables:
     """Ask how near each prior is, and return the tables of the nearest, with the pull that its distance asks for."""
     told = [list(_strongest(_prior_tables(columns, prior, total))) for prior in priors]
     askable = [(prior, tables) for prior, tables in zip(priors, told, strict=True) if tables]
@@ -392,13 +393,13 @@ def weighed(
         if distance < NEAR * own:
             near.append((distance / own, len(near), distance, prior, tables))
     if not near:
-        return NO_GUIDE
+        return NO_PRIOR
     _, _, distance, prior, tables = min(near)
     factors = tuple(_prior_pull(columns, each, distance, prior.rows, total) for each in tables)
-    return Guide(factors, distance * total)
+    return PriorTables(factors, distance * total)
 
 
-def planned_weighing(schema: Schema, cost: Budget) -> TableDistances:
+def planned_prior_question(schema: Schema, cost: Budget) -> TableDistances:
     """Return what stands in a plan for the question how near a prior is: its groups depend on noisy tables."""
     chosen = schema.columns[:2]
     return TableDistances(
@@ -412,9 +413,9 @@ def planned_weighing(schema: Schema, cost: Budget) -> TableDistances:
     )
 
 
-def paid_apart(budget: Budget, priors: int) -> tuple[Budget, Budget]:
+def reserve_prior_budget(budget: Budget, priors: int) -> tuple[Budget, Budget]:
     """Return what the question about one prior costs, and what is left for the rest of the release."""
-    cost = Budget(budget.notion, rounded_down(budget.amount * WEIGHING))
+    cost = Budget(budget.notion, rounded_down(budget.amount * PRIOR_SHARE))
     return cost, Budget(budget.notion, budget.amount - cost.amount * priors)
 
 
@@ -520,7 +521,7 @@ def _prior_pull(
 _CELL_SETTINGS = CellSettings()
 
 
-def looked(curator: Curator, columns: Sequence[ResolvedColumn], cost: Budget, records: float) -> Guide:
+def look_at_pairs(curator: Curator, columns: Sequence[ResolvedColumn], cost: Budget, records: float) -> PriorTables:
     """Look at the columns whose halves are most even, and return tables that pull.
 
     Where no direction stands out of the noise there is one cell: then the halves alone are counted once more.
@@ -561,7 +562,7 @@ def _half_shares(column: ResolvedColumn, level: int) -> np.ndarray:
 
 def _pair_tables_of(
     columns: Sequence[ResolvedColumn], halves: Sequence[tuple[int, int]], means: Means, sd: float
-) -> Guide:
+) -> PriorTables:
     """Return the tables of two columns that weighted means of rows stand for.
 
     sd: of the noise that is left in the sum of a product, in records: a quarter of it in each cell.
@@ -571,7 +572,7 @@ def _pair_tables_of(
     mean = means.weights @ means.means
     covariance = np.abs((means.means * means.weights[:, None]).T @ means.means - np.outer(mean, mean))
     pairs = list(combinations(np.argsort([place for place, _ in halves]).tolist(), 2))
-    strongest = sorted(pairs, key=lambda pair: -covariance[pair])[:MOST_LOOKED]
+    strongest = sorted(pairs, key=lambda pair: -covariance[pair])[:MOST_LOOK_TABLES]
     factors = []
     for one, two in sorted(strongest):
         table: Cells = (halves[one], halves[two])
@@ -585,4 +586,4 @@ def _pair_tables_of(
         counts = whole.reshape(-1) * means.rows
         ridge = ridge_of(axes, table, counts, sd / 4)
         factors.append(Factor(table=table, theta=np.zeros(counts.size), target=counts, ridge=ridge))
-    return Guide(tuple(factors), sd)
+    return PriorTables(tuple(factors), sd)
