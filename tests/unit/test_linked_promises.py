@@ -87,6 +87,9 @@ def test_a_certificate_of_several_tables_says_nothing_that_its_parts_do_not_say(
         replace(whole, warnings=())
     with pytest.raises(lw.ParameterError, match="'costs' of a certificate of linked tables stands in its parts"):
         type(whole).from_dict({**whole.to_dict(), "costs": []})
+    name, written = next(iter(whole.parts)), whole.to_dict()
+    with pytest.raises(lw.ParameterError, match=f"the part {name} of linked tables must be of one table"):
+        type(whole).from_dict({**written, "parts": {**written["parts"], name: written}})
     with pytest.raises(lw.ParameterError, match="a part for each"):
         replace(whole, linked=None)
 

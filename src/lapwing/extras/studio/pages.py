@@ -1,6 +1,5 @@
 """Pages from templates: texts from one file, the room one is in, what every form carries."""
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -18,6 +17,7 @@ from lapwing.extras.studio.jobs import Job, read_job
 from lapwing.extras.studio.works import Works
 from lapwing.present.document import Fact, Facts
 from lapwing.present.html import facts_html, parts_html
+from lapwing.present.messages import words_in
 
 _HERE: Final = Path(__file__).resolve().parent
 ROOMS: Final = ("schema", "check", "plan", "budget", "release", "look", "hand-over")
@@ -34,10 +34,9 @@ class Studio:
     works: Works = field(default_factory=Works)
 
 
-@cache
-def texts(file: str = "en.toml") -> Mapping[str, Any]:
-    """Return all that the studio says, by room and name; another language is another file."""
-    return tomllib.loads((_HERE / "texts" / file).read_text(encoding="utf-8"))
+def texts() -> Mapping[str, Any]:
+    """Return all that the studio says, by room and name."""
+    return words_in(_HERE / "texts")
 
 
 def labelled_facts(room: str, said: Mapping[str, str]) -> Facts:

@@ -220,6 +220,8 @@ class Certificate(Shown):
             raise _refused("the certificate of linked tables must have a part for each table")
         for name, part in self.several.items():
             unit = self.linked.coded[name].unit_label
+            if part.linked is not None:
+                raise _refused(f"the part {name} of linked tables must be of one table")
             if (part.privacy_unit, part.relation) != (unit, "add-remove"):
                 raise _refused(f"the part {name} of linked tables must protect {unit}, got {part.privacy_unit}")
         if any(getattr(self, name) != value for name, value in _of_all(self.linked, self.several).items()):
