@@ -164,7 +164,7 @@ def with_textbook_noise(source, settings, *places, **more):
     made = run_release(source, settings, *places, **more)
     (first, *rest) = made.certificate.accuracy
     noisy = replace(first, value=float(textbook_draws(float(source.rows), np.random.default_rng(), 1)[0]))
-    return replace(made, certificate=replace(made.certificate, accuracy=(noisy, *rest)))
+    return Release.of_one(replace(made.parts[""], certificate=replace(made.certificate, accuracy=(noisy, *rest))))
 
 
 def test_textbook_noise_in_a_release_is_noticed():

@@ -12,7 +12,7 @@ from lapwing.extras.audit.run import targets
 from lapwing.kernel.terms import Relation
 from lapwing.mechanisms.registry import MECHANISMS
 
-NAMES = tuple(kind.name for kind in sorted(MECHANISMS.values(), key=lambda kind: kind.__module__.split(".")[-2]))
+NAMES = tuple(sorted((kind.name for kind in MECHANISMS.values()), key=str.lower))
 ASK = "from lapwing.cli.main import run\nrun()\n"
 # What would make a TAB wait; sys.modules is looked at when all is said.
 HEAVY = ("numpy", "polars", "scipy", "narwhals", "rich", "pandas")

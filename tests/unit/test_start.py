@@ -68,7 +68,7 @@ def test_synthesize_loads_its_own_mechanism_and_nothing_that_compiles_or_looks_f
         == set()
     )
     extras = {each for each in modules if re.match(r"lapwing\.extras\.\w+\.(?!commands)", each)}
-    assert extras == {"lapwing.extras.office.policy"}
+    assert extras == {"lapwing.extras.office.policy", "lapwing.extras.evaluate.words"}
 
 
 def test_query_loads_no_frames_no_noise_and_no_way_to_rows(folder):

@@ -235,8 +235,9 @@ def notions(incomplete: str) -> list[str]:
 
 def _mechanisms() -> list[str]:
     """Return the names that the folders of the mechanisms state."""
-    files = sorted(Path(__file__).parents[1].glob("mechanisms/**/mechanism.py"), key=lambda path: path.parent.name)
-    return [name for file in files for name in _STATED_NAME.findall(file.read_text(encoding="utf-8"))]
+    files = Path(__file__).parents[1].glob("mechanisms/**/mechanism.py")
+    found = (name for file in files for name in _STATED_NAME.findall(file.read_text(encoding="utf-8")))
+    return sorted(found, key=str.lower)
 
 
 _STATED_NAME = re.compile(r'^    name: ClassVar\[str\] = "(\w+)"$', re.MULTILINE)

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 from lapwing.atomic import writing
 from lapwing.on_demand import extra
 from lapwing.release.linked.targets import write_tables
-from lapwing.release.rows_out import to_standard_output
 from lapwing.release.targets import Targets, placed
-from lapwing.rows.out.outputs import rows_format
+from lapwing.rows.out.outputs import rows_format, to_standard_output
 
 if TYPE_CHECKING:
     import polars as pl

@@ -1,14 +1,13 @@
 """Rows of a release on their way out: how they are prepared, and how they are written to a file or a folder."""
 
-import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 import numpy as np
 
-from lapwing.errors import LapwingWarning, ParameterError, visible, warn
+from lapwing.errors import LapwingWarning, ParameterError, warn
 from lapwing.model.model import ReleasedModel
 from lapwing.model.rows import CHUNK, RowChunks, row_chunks, sample_codes
 from lapwing.model.sampling.atom_matches import chosen_atoms
@@ -318,14 +317,3 @@ def _told(frames: "Iterator[pl.DataFrame]", written: Written) -> "Iterator[pl.Da
     for frame in frames:
         yield frame
         written(frame.height)
-
-
-def to_standard_output(frames: Iterable["pl.DataFrame"]) -> int:
-    """Write synthetic rows to standard output as CSV; return how many there were."""
-    count = 0
-    for number, frame in enumerate(frames):
-        text = frame.write_csv(include_header=not number)
-        sys.stdout.buffer.write((visible(text) if sys.stdout.isatty() else text).encode())
-        count += frame.height
-    sys.stdout.buffer.flush()
-    return count

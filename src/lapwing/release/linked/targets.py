@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lapwing.errors import ParameterError
-from lapwing.release.rows_out import to_standard_output
 from lapwing.release.targets import STANDARD_OUTPUT, Targets, placed
-from lapwing.rows.out.outputs import Format, rows_format, whole_files
+from lapwing.rows.out.outputs import Format, rows_format, to_standard_output, whole_files
 from lapwing.schema.scalars import parse_date, parse_datetime
 
 if TYPE_CHECKING:

@@ -145,14 +145,14 @@ def _read(
     """Return a prior in the codes of a schema."""
     if isinstance(given, str) and given.startswith(FRAME):
         raise _not_kept(f"the prior was {given}")
-    is_released = all(hasattr(given, part) for part in ("schema", "certificate"))
+    is_released = hasattr(given, "certificate")
     refuse_private(given if is_released else source_of(given), "the prior")
     name = os.fspath(given) if isinstance(given, str | os.PathLike) else ""
     if name and not Path(name).exists():
         raise DataError(f"there is no prior {name}; give a saved release, a file of rows, or a frame", code="LW101")
     file = digest_of(name, "the prior") if name else ""
     saved: Any = load_release(Path(name)) if name.endswith(_SAVED) else given
-    if all(hasattr(saved, part) for part in ("schema", "certificate")):
+    if hasattr(saved, "certificate"):
         rows, paid = _drawn(saved), saved.certificate
     else:
         rows, paid = given, None

@@ -8,15 +8,19 @@ import contextlib
 import os
 import re
 import stat
+import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from lapwing.atomic import flush_folder, unwritable, writing
-from lapwing.errors import DataError, LapwingWarning, ParameterError, warn
+from lapwing.errors import DataError, LapwingWarning, ParameterError, visible, warn
 from lapwing.rows.out.staging import alone_in, staged
 from lapwing.schema.scalars import is_encodable
+
+if TYPE_CHECKING:
+    import polars as pl
 
 Format = Literal["parquet", "csv", "csv.gz"]
 
@@ -268,3 +272,14 @@ def _name(places: Sequence[Place]) -> None:
             os.replace(place.temporary, place.target)
     for folder in {place.target.parent for place in places}:
         flush_folder(folder)
+
+
+def to_standard_output(frames: Iterable["pl.DataFrame"]) -> int:
+    """Write synthetic rows to standard output as CSV; return how many there were."""
+    count = 0
+    for number, frame in enumerate(frames):
+        text = frame.write_csv(include_header=not number)
+        sys.stdout.buffer.write((visible(text) if sys.stdout.isatty() else text).encode())
+        count += frame.height
+    sys.stdout.buffer.flush()
+    return count
