@@ -2,7 +2,6 @@
 
 import re
 import string
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,7 @@ from helpers.linked_homes import SCHEMA as HOMES
 from helpers.saved import small_saved
 from lapwing.present.certificates import WHOLE, certificate_text, describe_certificate, protected_text
 from lapwing.present.document import Document, Fact
-from lapwing.present.messages import LANGUAGE, say
+from lapwing.present.messages import say, words_in
 from lapwing.present.promises import protected_rows
 from lapwing.schema.schemas import Schema
 
@@ -29,7 +28,7 @@ def leaves(tree, start=""):
 
 def test_every_sentence_is_said_and_every_sentence_that_is_said_is_there():
     folders = [PACKAGE / "present", PACKAGE / "extras" / "evaluate"]
-    files = [tomllib.loads((each / f"{LANGUAGE}.toml").read_text(encoding="utf-8")) for each in folders]
+    files = [words_in(each) for each in folders]
     written = {key: text for each in files for key, text in leaves(each)}
     code = "\n".join(file.read_text(encoding="utf-8") for file in sorted(PACKAGE.rglob("*.py")))
     reports = "\n".join(file.read_text(encoding="utf-8") for file in sorted(folders[1].rglob("*.py")))

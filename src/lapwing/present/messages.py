@@ -6,14 +6,14 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, Final
 
-LANGUAGE: Final = "en"
+_FILE: Final = "en.toml"  # of a language
 _HERE: Final = Path(__file__).resolve().parent
 
 
 @cache
 def words_in(folder: Path) -> dict[str, Any]:
     """Return all that a folder's file of words holds, table by table."""
-    return tomllib.loads((folder / f"{LANGUAGE}.toml").read_text(encoding="utf-8"))
+    return tomllib.loads((folder / _FILE).read_text(encoding="utf-8"))
 
 
 def _flat(start: str, tree: dict[str, Any]) -> Iterator[tuple[str, Any]]:
