@@ -29,7 +29,7 @@ from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.questions.second_moment.question import SecondMoment
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.registry import make_mechanism
-from lapwing.mechanisms.vectors.linear_statistics.workload import make_workload
+from lapwing.mechanisms.vectors.linear_statistics.statistics import of_workload, statistics_on
 from lapwing.model.bounds import own_groupings, rows_within
 from lapwing.model.sampling.marginals import marginal
 from lapwing.release.accuracy import table_accuracy
@@ -168,9 +168,9 @@ def error_of_pairs(release: Release, answers: Sequence[Answer], codes: dict[str,
 def error_of_workload(release: Release, codes: dict[str, np.ndarray]) -> float:
     """Return the largest error of a statistic of the workload of `LinearStatistics`."""
     settings: Any = release.certificate.settings
-    workload = make_workload(release.schema, settings["degree"], settings["bins"], (), settings["points"])
-    rows = len(next(iter(codes.values())))
-    true = workload.means({name: each.astype(np.int64) for name, each in codes.items()}, np.ones(rows), release.schema)
+    asked = of_workload(release.noisy, release.schema, settings["degree"], None, has_statistics=False)
+    points = {name: each.astype(np.int64) for name, each in codes.items()}
+    true = np.concatenate([statistics_on(each.question, points, release.schema).mean(axis=1) for each in asked])
     released = np.array(release.certified_errors()["released"])
     return float(np.abs(released - true).max())
 

@@ -176,6 +176,9 @@ def linear(rows: pl.DataFrame) -> Iterator[str]:
         yield line(f"{name}, {epsilon:g}", *pairs)
 
 
+MUS = ("microaggregation", "adaptive", "independent", "uniform")
+
+
 def _of_error(value: float) -> str:
     return short(value, 3 if value >= 0.01 else 4)
 
@@ -183,20 +186,16 @@ def _of_error(value: float) -> str:
 @figures("linear-statistics.md", "linear_statistics_kappa")
 def kappa(rows: pl.DataFrame) -> Iterator[str]:
     """Yield the condition numbers of nltcs."""
-    found = [
-        cell(rows, "kappa_median", epsilon=1, mu=each) for each in ("microaggregation", "tree", "product", "uniform")
-    ]
+    found = [cell(rows, "kappa_median", epsilon=1, mu=each) for each in MUS]
     first, *others = (f"{value:.1f}" if value < 10 else f"{value:,.0f}" for value in found)
-    named = zip((first, *others), ("microaggregation", "tree", "product", "uniform"), strict=True)
+    named = zip((first, *others), MUS, strict=True)
     yield ", ".join(f"{value} (`{mu}`)" for value, mu in named)
 
 
 @figures("linear-statistics.md", "linear_statistics_mu")
 def means_by_mu(rows: pl.DataFrame) -> Iterator[str]:
     """Yield mean errors by where the points lie."""
-    found = [
-        cell(rows, "model_mean", epsilon=1, mu=each) for each in ("microaggregation", "tree", "product", "uniform")
-    ]
+    found = [cell(rows, "model_mean", epsilon=1, mu=each) for each in MUS]
     first = [short(value, 4 if value < 0.01 else 3) for value in found]
     yield f"mean errors {', '.join(first[:-1])} and {first[-1]}"
 

@@ -12,15 +12,13 @@ each solver. ``tables``: nltcs and adult-pgm (columns in at most 32 groups, or v
 ``kappa``: the Renyi condition number of nltcs with respect to each mu, by summation over its rows (private; here the
 table is public), 30 % of epsilon for mu, mixed with a tenth of uniform points.
 
-Solvers: max-entropy; highspy's interior points without crossover; SciPy's HiGHS, as without the extra ``lp``. CPU
-seconds are of the solver alone, bound and gap included.
+Solvers: max-entropy; highspy's interior points without crossover. Lines of ``simplex`` are of SciPy's HiGHS, which
+Lapwing used without the extra ``lp`` until commit 909c7f25. CPU seconds are of the solver alone, gap included.
 """
 
 import json
 import time
 from collections.abc import Iterator
-from contextlib import nullcontext
-from dataclasses import dataclass
 from itertools import combinations, product
 from unittest import mock
 
@@ -34,22 +32,25 @@ from pmm import Line, write_lines
 from png import write_png
 
 from lapwing.api.synthesize import synthesize
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.terms import Terms
+from lapwing.mechanisms.adaptive.mechanism import Adaptive
 from lapwing.mechanisms.independent.mechanism import Independent
-from lapwing.mechanisms.vectors.linear_statistics import densities as program_file
 from lapwing.mechanisms.vectors.linear_statistics import mechanism as mechanism_file
 from lapwing.mechanisms.vectors.linear_statistics.mechanism import LinearStatistics
-from lapwing.mechanisms.vectors.linear_statistics.reduced_space import tree_points
-from lapwing.mechanisms.vectors.linear_statistics.workload import Workload, make_workload, points_of
+from lapwing.mechanisms.vectors.linear_statistics.points import one_way_groupings
+from lapwing.mechanisms.vectors.linear_statistics.statistics import WorkloadQuestion, statistics_on, workload_questions
 from lapwing.mechanisms.vectors.microaggregation.mechanism import Microaggregation
 from lapwing.release.release import Release
 from lapwing.schema.schemas import Schema
 
-MUS = ("microaggregation", "tree", "product", "uniform")
-SOLVERS = ("max-entropy", "interior-point", "simplex")
+MUS = ("microaggregation", "adaptive", "independent", "uniform")
+SOLVERS = ("max-entropy", "interior-point")
 EPSILONS = (0.1, 1.0, 10.0)
 POINTS = (125, 250, 500, 1000, 2000, 4000, 8000, 16000)
-SOLVING = ("max_entropy_weights", "minimax_density", "best_error")
+SOLVING = ("max_entropy_density", "minimax_density", "best_error")
 SHARE = 0.3
+MANY = 2**20  # so many rows of a release that their shares are its law, nearly
 MIXED = 0.1
 
 Table = tuple[Schema, np.ndarray]
@@ -87,26 +88,28 @@ class Solved:
 def released(frame: pl.DataFrame, schema: Schema, epsilon: float, settings: dict) -> tuple[Release, Solved]:
     """Return a release, and how its density was found."""
     solved = Solved()
-    by_corner = settings["solver"] == "simplex"
-    settings = settings | {"solver": "interior-point"} if by_corner else settings
     solvers = {name: solved.timed(getattr(mechanism_file, name)) for name in SOLVING}
-    without = mock.patch.object(program_file, "_by_highspy", return_value=None)
-    with mock.patch.multiple(mechanism_file, **solvers), without if by_corner else nullcontext():
+    with mock.patch.multiple(mechanism_file, **solvers):
         return synthesize(frame, schema, epsilon=epsilon, mechanism=LinearStatistics(**settings)), solved
 
 
-def cell_shares(workload: Workload, schema: Schema, codes: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
+def workload_of(schema: Schema) -> tuple[WorkloadQuestion, ...]:
+    """Return all tables of two columns."""
+    return workload_questions(schema, (2, 32, 1), (), Budget.pure(1), Terms(relation="add-remove"))
+
+
+def cell_shares(schema: Schema, codes: np.ndarray) -> np.ndarray:
     """Return the share of rows in each cell of the workload."""
-    weights = np.full(len(codes), 1 / len(codes)) if weights is None else weights
-    return workload.matrix(columns_of(schema, codes), schema) @ weights
+    points = columns_of(schema, codes)
+    return np.concatenate([statistics_on(each, points, schema).mean(axis=1) for each in workload_of(schema)])
 
 
-def real_cells(workload: Workload) -> np.ndarray:
+def real_cells(schema: Schema) -> np.ndarray:
     """Tell which cells are not of misfits: those without the last group of a column, where no cell may be missing."""
     found = []
-    for columns in workload.tables:
-        is_real = np.zeros([workload.groupings[name].groups for name in columns], dtype=bool)
-        is_real[tuple(slice(-1) for _ in columns)] = True
+    for question in workload_of(schema):
+        is_real = np.zeros(question.shape, dtype=bool)
+        is_real[tuple(slice(-1) for _ in question.columns)] = True
         found.append(is_real.ravel())
     return np.concatenate(found)
 
@@ -115,9 +118,8 @@ def measured(data: Table, epsilon: float, settings: dict, releases: int) -> Line
     """Return the mean figures of several releases."""
     schema, codes = data
     frame = pl.DataFrame(columns_of(schema, codes))
-    workload = make_workload(schema, 2, 32, (), 1)
-    real = real_cells(workload)
-    true = cell_shares(workload, schema, codes)[real]
+    real = real_cells(schema)
+    true = cell_shares(schema, codes)[real]
     lines = []
     for _ in range(releases):
         release, solved = released(frame, schema, epsilon, settings)
@@ -125,7 +127,7 @@ def measured(data: Table, epsilon: float, settings: dict, releases: int) -> Line
         said = {each.code: each.value for each in release.certificate.accuracy}
         line = {"cells": float(true.size), "solve_cpu_s": solved.seconds, "fit": said["fit"], "gap": said["gap"]}
         line |= {"effective_points": said["effective_points"], "kappa_plug_in": said["spread_of_weights"]}
-        drawn = cell_shares(workload, schema, release.sample(len(codes), seed=1).to_numpy().astype(np.int64))
+        drawn = cell_shares(schema, release.sample(len(codes), seed=1).to_numpy().astype(np.int64))
         for what, shares in (("noise", found["noisy"]), ("model", found["released"]), ("rows", drawn)):
             apart = np.abs(np.asarray(shares)[real] - true)
             line |= {f"{what}_max": apart.max(), f"{what}_mean": apart.mean()}
@@ -138,7 +140,7 @@ def measured(data: Table, epsilon: float, settings: dict, releases: int) -> Line
 
 def three_way(release: Release, schema: Schema, codes: np.ndarray) -> float:
     """Return the mean total variation of three-way tables, of groups as in the two-way ones, of rows drawn."""
-    groupings = make_workload(schema, 2, 32, (), 1).groupings
+    groupings = one_way_groupings(schema, 32)
     drawn = release.sample(len(codes), seed=2).to_numpy().astype(np.int64)
     names = [field.name for field in schema.columns]
     both = [
@@ -176,9 +178,7 @@ def by_table(releases: int, *, is_quick: bool) -> Iterator[Line]:
     """Yield one line for each table, budget and solver."""
     for name in ("adult-pgm", "nltcs"):
         data = table(name, 2000 if is_quick else None)
-        # The simplex method takes minutes on adult-pgm.
-        solvers = SOLVERS if name == "nltcs" else SOLVERS[:2]
-        for epsilon, solver in product(EPSILONS[1:2] if is_quick else EPSILONS, solvers):
+        for epsilon, solver in product(EPSILONS[1:2] if is_quick else EPSILONS, SOLVERS):
             line: Line = {"table": name, "rows": len(data[1]), "epsilon": epsilon, "releases": releases}
             figures = measured(data, epsilon, {"solver": solver}, releases)
             yield line | {"solver": solver} | figures | {"commit": commit(), "machine": machine()}
@@ -192,8 +192,8 @@ def kappas(releases: int, *, is_quick: bool) -> Iterator[Line]:
     shares, uniform = counts / len(codes), 0.5 ** codes.shape[1]
     mechanisms = {
         "microaggregation": Microaggregation(),
-        "tree": ManyPoints(),
-        "product": Independent(),
+        "adaptive": Adaptive(),
+        "independent": Independent(),
         "uniform": None,
     }
     for epsilon, (mu, mechanism) in product(EPSILONS[1:2] if is_quick else EPSILONS, mechanisms.items()):
@@ -209,24 +209,12 @@ def kappas(releases: int, *, is_quick: bool) -> Iterator[Line]:
         yield line | {"commit": commit(), "machine": machine()}
 
 
-@dataclass(frozen=True)
-class ManyPoints:
-    """So many points of a tree that their shares are its law, nearly."""
-
-    name = "ManyPoints"
-    relations = LinearStatistics.relations
-
-    def run(self, curator, schema, budget, rng):
-        """Return the points."""
-        return tree_points(curator, schema, budget, 2**20, rng)
-
-
 def law_of(release: Release, rows: np.ndarray) -> np.ndarray:
-    """Return the probability of rows of Booleans under a released model, atom by atom; of points, their share."""
-    if release.certificate.mechanism == ManyPoints.name:
+    """Return the probability of rows of Booleans under a released model, atom by atom; of particles, their share."""
+    if release.certificate.mechanism == "Adaptive":
         powers = 2 ** np.arange(rows.shape[1])
-        points = np.stack(list(points_of(release.model).values()), axis=1) @ powers
-        return np.bincount(points, minlength=2 ** rows.shape[1])[rows @ powers] / points.size
+        particles = release.sample(MANY, seed=1).to_numpy().astype(np.int64) @ powers
+        return np.bincount(particles, minlength=2 ** rows.shape[1])[rows @ powers] / MANY
     laws, weights = release.model.laws, release.model.weights / release.model.weights.sum()
     ones = np.stack([chances(laws[field.name]) for field in release.schema.columns], axis=1)
     found = np.zeros(len(rows))

@@ -15,6 +15,7 @@ from helpers.planted_charging import nothing_is_charged
 from lapwing.kernel.questions.linear_statistics.question import Statistic
 from lapwing.mechanisms.shared.priors import PublicRows
 from lapwing.mechanisms.vectors.linear_statistics import mechanism
+from lapwing.mechanisms.vectors.linear_statistics.statistics import Measured
 
 
 @dataclass(frozen=True)
@@ -84,32 +85,32 @@ def points_are_the_rows_themselves(patch):
         codes = [dict(chunk) for chunk in rows_behind(curator).chunks()]
         return PublicRows(codes[0], "rows") if rows_behind(curator).rows else None
 
-    patch.setattr(mechanism.LinearStatistics, "_points_of", points_of)
+    patch.setattr(mechanism.LinearStatistics, "_measured_mu", points_of)
 
 
 def exact_means(patch):
     """Return a function that looks at the rows behind the mechanism: the exact sums of a question."""
-    honest, seen = mechanism.LinearStatistics._points_of, []
+    honest, seen = mechanism.LinearStatistics._measured_mu, []
 
     def points_of(self, curator, schema, *others):
         seen[:] = [rows_behind(curator), schema]
         return honest(self, curator, schema, *others)
 
-    patch.setattr(mechanism.LinearStatistics, "_points_of", points_of)
+    patch.setattr(mechanism.LinearStatistics, "_measured_mu", points_of)
     return lambda question: summing.exact_statistics(question, *seen) / question.scale
 
 
 def the_density_fits_the_exact_sums(patch):
     exact = exact_means(patch)
-    patch.setattr(mechanism, "noisy_shares", lambda answers, rows: exact(answers[0].question) / rows)
+    patch.setattr(Measured, "targets", lambda found: exact(found.questions[0]) / found.least_rows)
 
 
 def the_certificate_compares_with_the_exact_sums(patch):
-    exact, honest = exact_means(patch), mechanism.certified_errors
+    exact, honest = exact_means(patch), Measured.errors
     patch.setattr(
-        mechanism,
-        "certified_errors",
-        lambda answers, *others: honest(answers, *others) + abs(exact(answers[0].question)) / 2**20,
+        Measured,
+        "errors",
+        lambda found, *others: honest(found, *others) + abs(exact(found.questions[0])) / 2**20,
     )
 
 

@@ -36,7 +36,7 @@ MORE_SETTINGS = {
     "Adaptive": [Adaptive.audited(Schema.load(MIXED))[1]],
     "LinearStatistics": [
         LinearStatistics(degree=1, bins=2, points=8, statistics=("flag",)),
-        LinearStatistics(degree=1, bins=2, points=8, mu="tree"),
+        LinearStatistics(degree=1, bins=2, points=8, mu="adaptive"),
     ],
     "Grid": [Grid()],
     "KDTree": [KDTree()],

@@ -8,7 +8,7 @@ import numpy as np
 import lapwing as lw
 from lapwing.kernel.questions.linear_statistics.question import LinearStatistics
 from lapwing.mechanisms.shared.base import Mechanism
-from lapwing.mechanisms.vectors.linear_statistics.workload import truths
+from lapwing.mechanisms.vectors.linear_statistics.mechanism import truths
 from lapwing.model.laws import uniform_law
 from lapwing.model.model import Indexed, ReleasedModel
 from lapwing.model.statistics.expressions import compiled

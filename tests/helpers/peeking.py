@@ -5,7 +5,7 @@ from types import SimpleNamespace
 from lapwing.kernel.room import opening, room
 from lapwing.mechanisms.adaptive import mechanism as adaptive
 from lapwing.mechanisms.shared.dry_run import DryCurator
-from lapwing.mechanisms.vectors.linear_statistics.paid import NotingCurator
+from lapwing.mechanisms.vectors.linear_statistics.mechanism import NotingCurator
 from lapwing.release.runs.misfits import Stopping
 
 NO_ROWS = SimpleNamespace(rows=0, chunks=lambda: iter(()))

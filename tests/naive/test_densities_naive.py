@@ -8,9 +8,7 @@ from scipy.optimize import linprog
 from scipy.sparse import csr_array
 
 from helpers.cases import spread
-from helpers.even_densities import max_entropy_density
-from lapwing.mechanisms.vectors.linear_statistics import densities as module
-from lapwing.mechanisms.vectors.linear_statistics.densities import minimax_density
+from helpers.even_densities import max_entropy_density, minimax_density
 
 
 def naive_minimax(matrix, targets):
@@ -52,16 +50,6 @@ def signed_program(seed, statistics, points):
     return matrix, rng.uniform(-1, 1, statistics)
 
 
-@pytest.fixture(params=["highspy", "scipy"])
-def solver(request, monkeypatch):
-    """Run a test with the extra, and as if it were not installed."""
-    if request.param == "scipy":
-        monkeypatch.setattr(module, "_by_highspy", lambda matrix, targets: None)
-    else:
-        pytest.importorskip("highspy")
-
-
-@pytest.mark.usefixtures("solver")
 @spread((("statistics", "points"), [(1, 1), (1, 7), (6, 4), (15, 40), (40, 15)]), ("seed", range(4)))
 def test_the_minimax_error_is_that_of_the_dense_program(seed, statistics, points):
     matrix, targets = signed_program(seed, statistics, points)

@@ -15,9 +15,9 @@ from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.room.opening import public_terms
 from lapwing.kernel.room.room import Room
-from lapwing.mechanisms.vectors.linear_statistics.certified import certified_errors, noisy_rows
+from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.vectors.linear_statistics.mechanism import LinearStatistics
-from lapwing.mechanisms.vectors.linear_statistics.workload import make_workload, points_of
+from lapwing.mechanisms.vectors.linear_statistics.statistics import measured, statistics_on, workload_questions
 from lapwing.rows.source import code_table
 from lapwing.schema.schemas import Schema
 
@@ -28,9 +28,21 @@ SCHEMA = Schema.from_dict({"fields": [{"name": f"f{place}", "type": "boolean"} f
 CODES = np.random.default_rng(5).integers(3, size=(ROWS, FLAGS))
 FRAME = pl.DataFrame({f"f{place}": [(False, True, None)[code] for code in CODES[:, place]] for place in range(FLAGS)})
 BUDGET = Budget.pure(20)
-WORKLOAD = make_workload(SCHEMA, 2, 32, ("f0 and f1 and f2", "(f0 + f1) / 2"), 1)
+STATISTICS = ("f0 and f1 and f2", "(f0 + f1) / 2")
 POINT = {name: np.zeros(1, dtype=np.int64) for name in FRAME.columns}
-TRUE = np.asarray(WORKLOAD.matrix(dict(zip(FRAME.columns, CODES.T, strict=True)), SCHEMA).mean(axis=1)).ravel()
+
+
+def means_of(questions, codes) -> np.ndarray:
+    """Return the mean of every statistic over coded rows."""
+    return np.concatenate([statistics_on(each, codes, SCHEMA).mean(axis=1) for each in questions])
+
+
+def asked(terms):
+    """Return the questions for all pairs, and two statistics."""
+    return workload_questions(SCHEMA, (2, 32, 1), STATISTICS, BUDGET, terms)
+
+
+TRUE = means_of(asked(Terms(relation="add-remove")), dict(zip(FRAME.columns, CODES.T, strict=True)))
 
 
 def is_possible(failures: int, runs: int) -> bool:
@@ -41,7 +53,7 @@ def is_possible(failures: int, runs: int) -> bool:
 def passes_a_bound(answers, public_rows, shares, claimed) -> bool:
     """Tell whether the error of some statistic passes its bound, for so large a part of the noise's scale."""
     noisy = [replace(answer, noise=NoiseLaw(answer.noise.kind, answer.noise.parameter * claimed)) for answer in answers]
-    bounds = certified_errors(noisy, noisy_rows(noisy, public_rows), shares, GAMMA)
+    bounds = measured(noisy, public_rows).errors(shares, GAMMA)
     return bool((np.abs(TRUE - shares) > bounds + 1e-12).any())
 
 
@@ -54,8 +66,8 @@ def failures_of(relation: str, runs: int, *, claimed: Fraction = Fraction(1)) ->
     """
     source = code_table(FRAME, SCHEMA)
     terms = public_terms(source, SCHEMA, relation, None)
-    questions = WORKLOAD.questions(SCHEMA, BUDGET, relation, terms.rows)
-    shares = WORKLOAD.matrix(POINT, SCHEMA).toarray()[:, 0]
+    questions = asked(terms)
+    shares = means_of(questions, POINT)
     failed = 0
     for seed in range(runs):
         room = Room(source, SCHEMA, terms, BUDGET, bits=SeededBits(seed), sink=Kept())
@@ -91,13 +103,11 @@ def test_a_scale_that_is_half_too_small_fails_the_same_test_at_once():
 @pytest.mark.parametrize("solver", ["max-entropy", "interior-point"])
 def test_whole_releases_keep_the_confidence(solver):
     runs, failed = 1000, 0
-    mechanism = LinearStatistics(
-        statistics=("f0 and f1 and f2", "(f0 + f1) / 2"), mu="product", points=200, solver=solver
-    )
+    mechanism = LinearStatistics(statistics=STATISTICS, mu="independent", points=200, solver=solver)
 
     for seed in range(runs):
         model, answers = run(mechanism, FRAME, SCHEMA, budget=Budget.pure(2), bits=SeededBits(seed), seed=seed)
-        shares = np.asarray(WORKLOAD.matrix(points_of(model), SCHEMA) @ (model.weights / model.weights.sum()))
+        shares = measured(answers[FLAGS:], None).means(model, SCHEMA)
         failed += passes_a_bound(answers[FLAGS:], None, shares, Fraction(1))
 
     assert is_possible(failed, runs)

@@ -14,8 +14,7 @@ import pytest
 from scipy.sparse import csr_array
 from scipy.stats import binom
 
-from helpers.even_densities import max_entropy_density
-from lapwing.mechanisms.vectors.linear_statistics.densities import minimax_density
+from helpers.even_densities import max_entropy_density, minimax_density
 from lapwing.theorems.linear_bounds import Family, theorem_2_3
 
 COLUMNS = 5

@@ -1,5 +1,7 @@
 """LinearStatistics: settings, what it asks and refuses, degenerate inputs, public points and certified errors."""
 
+import sys
+
 import numpy as np
 import polars as pl
 import pytest
@@ -8,14 +10,15 @@ import lapwing as lw
 from helpers.cases import spread
 from helpers.flag_tables import FLAG, flags, frame_of_flags, latent_rows
 from helpers.pmm_runs import run
-from lapwing.errors import CapacityError, ParameterError
+from lapwing.errors import CapacityError, LapwingError, ParameterError
 from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.budget.ledger import Ledger
 from lapwing.kernel.questions.linear_statistics.question import LinearStatistics as Question
 from lapwing.kernel.questions.questions import RECORDS
 from lapwing.mechanisms.registry import settings_of
 from lapwing.mechanisms.shared.base import Mechanism
 from lapwing.mechanisms.vectors.linear_statistics.mechanism import LinearStatistics
-from lapwing.mechanisms.vectors.linear_statistics.workload import points_of
+from lapwing.mechanisms.vectors.linear_statistics.points import points_of
 from lapwing.model.sampling.marginals import marginal
 from lapwing.schema.groupings.grouping import identity
 from lapwing.schema.schemas import Schema
@@ -49,7 +52,7 @@ def test_a_workload_that_is_too_large_is_refused_before_any_row_is_read():
 @pytest.mark.parametrize("budget", [Budget.pure(1), Budget.zcdp("0.5")], ids=lambda budget: budget.notion)
 @pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
 def test_every_statistic_has_the_same_noise_and_the_budget_is_spent_exactly(relation, budget):
-    mechanism = LinearStatistics(statistics=("f0 and f1", "(f0 + f1 + f2) / 3"), mu="product", points=50)
+    mechanism = LinearStatistics(statistics=("f0 and f1", "(f0 + f1 + f2) / 3"), mu="independent", points=50)
 
     _, answers = run(mechanism, frame_of_flags(ROWS), FOUR, budget=budget, relation=relation)
 
@@ -70,7 +73,7 @@ def test_the_number_of_rows_is_bought_only_where_nothing_else_tells_it():
     assert [answer.question.kind for answer in public] == ["LinearStatistics"]
 
 
-@pytest.mark.parametrize("mu", ["microaggregation", "tree", "product", "uniform"])
+@pytest.mark.parametrize("mu", ["microaggregation", "independent", "uniform"])  # Adaptive's later ones hang on answers
 def test_a_plan_names_the_questions_that_a_run_asks(mu):
     mechanism = LinearStatistics(mu=mu, points=50, statistics=("f0",))
 
@@ -88,7 +91,7 @@ def test_a_plan_names_the_questions_that_a_run_asks(mu):
 
 
 @pytest.mark.parametrize("solver", ["max-entropy", "interior-point"])
-@pytest.mark.parametrize("mu", ["microaggregation", "tree", "product", "uniform"])
+@pytest.mark.parametrize("mu", ["microaggregation", "adaptive", "independent", "uniform"])
 def test_with_much_budget_the_tables_of_two_columns_come_out(mu, solver):
     mechanism = LinearStatistics(mu=mu, solver=solver, points=300)
 
@@ -157,6 +160,20 @@ def test_a_collapsed_density_is_told():
     assert any("the density has collapsed: " in str(warning) for warning in release.certificate.warnings)
 
 
+def test_the_linear_program_is_refused_before_the_debit_where_its_extra_is_missing(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "highspy", None)
+    mechanism = LinearStatistics(solver="interior-point", points=50)
+
+    ledger = tmp_path / "budget.db"
+    account = Ledger.create_or_open(ledger)
+    account.init("flags", unit="pure", limit=2, relation="add-remove", privacy_unit=FOUR.unit_label)
+
+    with pytest.raises(LapwingError, match=r"solver='interior-point' needs highspy; run .*, or use max-entropy"):
+        lw.synthesize(frame_of_flags(ROWS), FOUR, epsilon=1, mechanism=mechanism, ledger=ledger, dataset="flags")
+
+    assert account.balance("flags").spent == 0
+
+
 # --------------------------------------------------------------------------------------------------- public points
 
 
@@ -222,7 +239,7 @@ def test_a_release_with_a_public_frame_cannot_be_resumed_but_one_with_a_path_can
 
 def test_a_mu_that_is_no_name_is_the_path_of_a_table():
     with pytest.raises(
-        ParameterError, match=r"^mu must be one of microaggregation, tree, product, uniform, or the path"
+        ParameterError, match=r"^mu must be one of microaggregation, adaptive, independent, uniform, or the path"
     ):
         lw.synthesize(frame_of_flags(ROWS), FOUR, epsilon=1, mechanism=LinearStatistics(mu="microagregation"))
 

@@ -1,54 +1,51 @@
 """Linear statistics on a reduced space.
 
-ask -> fit -> model: points of a known distribution; noisy statistics; the density on the points that fits them best.
+ask -> solve -> model: points of a known distribution; noisy statistics; the density on the points that fits them best.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self, cast, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self, get_args
 
 import numpy as np
 
 from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget
-from lapwing.kernel.questions.linear_statistics.question import LinearStatistics as Statistics
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.room.curator import Curator
 from lapwing.kernel.terms import Terms
 from lapwing.maths.noise_tails import sum_tail
+from lapwing.mechanisms.registry import MECHANISMS
 from lapwing.mechanisms.shared.base import CertifiedMeans, Mechanism, OwnPoints, Questions
 from lapwing.mechanisms.shared.one_way import told_rows
 from lapwing.mechanisms.shared.priors import PublicRows
 from lapwing.mechanisms.shared.settings import check_choice, check_number, check_whole
-from lapwing.mechanisms.vectors.linear_statistics.certified import (
-    certified_errors,
-    certified_means,
-    certified_statements,
-    noisy_rows,
-)
 from lapwing.mechanisms.vectors.linear_statistics.densities import (
     best_error,
+    check_solver,
     effective_points,
-    max_entropy_weights,
+    max_entropy_density,
     minimax_density,
 )
-from lapwing.mechanisms.vectors.linear_statistics.paid import NotingCurator, paid_statistics
-from lapwing.mechanisms.vectors.linear_statistics.reduced_space import (
-    MeasuredMu,
-    Mu,
-    drawn_points,
-    measured_mu,
-    planned_mu,
-)
-from lapwing.mechanisms.vectors.linear_statistics.workload import (
-    Workload,
-    make_workload,
-    noisy_shares,
+from lapwing.mechanisms.vectors.linear_statistics.points import (
+    draw_points,
+    one_way_groupings,
     points_as_model,
     points_of,
-    truths,
-    workload_answers,
+)
+from lapwing.mechanisms.vectors.linear_statistics.statistics import (
+    Measured,
+    WorkloadQuestion,
+    certified_means,
+    certified_statements,
+    measured,
+    of_workload,
+    stacked,
+    unit_of,
+    weighed_statistics,
+    workload_questions,
 )
 from lapwing.model.certificate.notices import Notice
 from lapwing.model.certificate.statements import Statement
@@ -65,7 +62,8 @@ if TYPE_CHECKING:
 
 Solver = Literal["max-entropy", "interior-point"]
 
-LEAST_NOISE: Final = 0.01  # less noise than this, in records, counts as so much
+Mu = Literal["microaggregation", "adaptive", "independent", "uniform"]
+
 _EVEN: Final = 2.0  # weights with a smaller spread than this are nearly even
 
 
@@ -82,10 +80,10 @@ class LinearStatistics(Mechanism):
     bins : int, default 32
         About how many groups ordered columns have in the tables, 2 to 4096; columns with at most twice as many values
         are counted value by value.
-    mu : {"microaggregation", "tree", "product", "uniform"}, path, frame or callable, default "microaggregation"
-        Where the points lie. A name: a model that is measured with ``mu_share`` of the budget, or uniform. A frame, or
-        the path of a table: rows that their owner says are public. A callable: called once as ``mu(points, rng)``, it
-        returns such a frame; rng is the public generator.
+    mu : {"microaggregation", "adaptive", "independent", "uniform"}, path, frame or callable, default "microaggregation"
+        Where the points lie. A name: the model of that mechanism, for ``mu_share`` of the budget, or uniform. A frame,
+        or the path of a table: rows that their owner says are public. A callable: called once as ``mu(points, rng)``,
+        it returns such a frame; rng is the public generator.
     mu_share : float, default 0.3
         Part of the budget for a measured ``mu``, from 0.01 to 0.9.
     mix_uniform : float, default 0.1
@@ -165,7 +163,7 @@ class LinearStatistics(Mechanism):
     @classmethod
     def small(cls) -> Self:
         """Return settings under which a run takes milliseconds, for privacy tests."""
-        return cls(degree=1, bins=2, points=8, mu="product")
+        return cls(degree=1, bins=2, points=8, mu="independent")
 
     @classmethod
     def audited(cls, schema: Schema) -> tuple[Self, ...]:
@@ -174,41 +172,40 @@ class LinearStatistics(Mechanism):
 
     def run(self, curator: Curator, schema: Schema, budget: Budget, rng: np.random.Generator) -> ReleasedModel:
         """Return one atom per point with a positive weight, spending exactly ``budget``."""
-        workload = self._workload(schema)
-        of_mu, of_workload = self._costs(budget)
-        noting = NotingCurator(curator)
-        mu = self._points_of(noting, schema, of_mu, rng)
-        points = drawn_points(mu, schema, workload.groupings, (self.points, float(self.mix_uniform)), rng)
+        of_mu, of_statistics = self._costs(budget)
+        questions = self._statistics(schema, of_statistics, curator.terms)
 
-        terms = curator.terms
-        questions = workload.questions(schema, of_workload, terms.relation, terms.rows)
-        answers = workload_answers(curator.ask(*questions), workload, terms.rows)
-        rows = noisy_rows(answers, terms.rows)
-        least = max(1.0, rows.value)
-        matrix = workload.matrix(points, schema)
-        sd = max(answers[0].tables[0].sd, LEAST_NOISE)
-        more = None if self.solver == "interior-point" else paid_statistics(noting.answers, points, least, sd)
-        weights = self._weights(matrix, noisy_shares(answers, least), sd / least, more)
-        return points_as_model(schema, workload, points, weights, whole_rows(rows.value))
+        # Ask: points z_1..z_m of the reduced space, from mu; then b_f = (1/n) sum f(x_i) + lambda(f) (step 1).
+        noting = NotingCurator(curator)
+        mu = self._measured_mu(noting, schema, of_mu, rng)
+        groupings = one_way_groupings(schema, self.bins)
+        points = draw_points(mu, schema, groupings, (self.points, float(self.mix_uniform)), rng)
+        found = measured(curator.ask(*questions), curator.terms.rows)
+
+        # Solve: h* = argmin max_f |sum_i f(z_i) h(z_i) - b_f| over densities h on the points (step 2), or the even one.
+        matrix, targets = found.program(points, schema)
+        if self.solver == "max-entropy":
+            more = weighed_statistics(noting.answers, points, schema, (found.sd, found.least_rows))
+            matrix, targets = (matrix, targets) if more is None else stacked(*zip((matrix, targets), more, strict=True))
+        h = self._density(matrix, targets, found.sd / found.least_rows)
+
+        # Model: rows are drawn from the points with density h* (step 3).
+        exact = {name for each in questions if each.kind == "LinearStatistics" for name in each.columns}
+        return points_as_model(schema, groupings, exact, (points, h), whole_rows(found.rows))
 
     def statements(
         self, schema: Schema, terms: Terms, answers: Sequence[Answer], model: ReleasedModel, rng: np.random.Generator
     ) -> tuple[Statement, ...]:
         """Say how far each statistic of the release can be from the table's, and how good the density is."""
         del rng
-        workload = self._workload(schema)
-        asked = workload_answers(answers, workload, terms.rows)
-        rows = noisy_rows(asked, terms.rows)
-        weights = model.weights / model.weights.sum()
-        least = max(1.0, rows.value)
-        targets, matrix = noisy_shares(asked, least), workload.matrix(points_of(model), schema)
-        shares = np.asarray(matrix @ weights)
-        bounds = certified_errors(asked, rows, shares, self._failure)
-        fit = float(np.abs(targets - shares).max())
-        best = best_error(matrix, targets, max(asked[0].tables[0].sd, LEAST_NOISE) / least)
-        alike = effective_points(weights)
+        found = self._measured(schema, terms, answers)
+        h = model.weights / model.weights.sum()
+        matrix, targets = found.program(points_of(model), schema)
+        fit = float(np.abs(targets - matrix @ h).max())
+        best = best_error(matrix, targets, found.sd / found.least_rows)
+        alike = effective_points(h)
         return (
-            *certified_statements(workload, bounds, float(self.confidence)),
+            *self.certified(schema, terms, answers, model),
             Statement("fit", fit),
             Statement("gap", max(0.0, fit - best)),
             Statement("effective_points", alike, {"points": self.points}),
@@ -219,39 +216,38 @@ class LinearStatistics(Mechanism):
         self, schema: Schema, terms: Terms, answers: Sequence[Answer], model: ReleasedModel
     ) -> tuple[Statement, ...]:
         """Say how far each statistic of any released model can be from the table's: the first of `statements`."""
-        workload = self._workload(schema)
-        asked = workload_answers(answers, workload, terms.rows)
-        shares = workload.means(points_of(model), model.weights, schema)
-        bounds = certified_errors(asked, noisy_rows(asked, terms.rows), shares, self._failure)
-        return certified_statements(workload, bounds, float(self.confidence))
+        found = self._measured(schema, terms, answers)
+        bounds = found.errors(found.means(model, schema), self._failure)
+        return certified_statements(found, bounds, float(self.confidence))
 
     def assumptions(self) -> tuple[Notice, ...]:
         """Say what the guarantee takes on the caller's word."""
         return () if self._is_named else (Notice("mu_public", {"mu": repr(self.mu)}),)
 
     def questions(self, schema: Schema, budget: Budget, terms: Terms, rng: np.random.Generator) -> Questions:
-        """Return what `run` would ask: no model of ``mu`` is fitted, and its cells stand there as one."""
-        del rng
-        of_mu, of_workload = self._costs(budget)
-        kind, rows = cast("MeasuredMu", self.mu), float(told_rows(terms))
-        asked = () if of_mu is None else planned_mu(schema, of_mu, terms, kind, rows)
-        return *asked, *self._workload(schema).questions(schema, of_workload, terms.relation, terms.rows)
+        """Return what `run` would ask: what mu's mechanism plans, and the workload."""
+        if self.solver == "interior-point":
+            check_solver()
+        of_mu, of_statistics = self._costs(budget)
+        workload = self._statistics(schema, of_statistics, terms)
+        return *(() if of_mu is None else self._mechanism_of_mu().questions(schema, of_mu, terms, rng)), *workload
 
     def expected(
         self, schema: Schema, budget: Budget, terms: Terms, questions: Questions, rng: np.random.Generator
     ) -> tuple[Statement, ...]:
         """Return the noise on each statistic."""
         del budget, rng
-        workload = self._workload(schema)
-        first = workload_answers(questions, workload, terms.rows)[0]
-        law = first.noise(terms.relation, terms.max_rows)
-        one = told_rows(terms) * (first.scale if isinstance(first, Statistics) else 1)
-        largest = sum_tail(law.kind, law.parameter, 1, self._failure / (workload.size + 1))
-        fields = {"statistics": workload.size, "unit": workload.unit}
-        surely = {"confidence": float(self.confidence), "unit": workload.unit}
+        workload = self._of_workload(questions, schema, terms)
+        law, one = (
+            workload[0].noise(terms.relation, terms.max_rows),
+            told_rows(terms) * getattr(workload[0], "scale", 1),
+        )
+        size = sum(math.prod(each.shape) for each in workload if each.columns)
+        largest = sum_tail(law.kind, law.parameter, 1, self._failure / (size + 1))
+        fields, unit = {"statistics": size}, {"unit": unit_of(workload)}
         return (
-            Statement("expected_statistic_noise", law.mean_absolute / one, fields),
-            Statement("largest_statistic_noise", largest / one, surely),
+            Statement("expected_statistic_noise", law.mean_absolute / one, fields | unit),
+            Statement("largest_statistic_noise", largest / one, {"confidence": float(self.confidence)} | unit),
         )
 
     def warnings(self, schema: Schema, answers: Sequence[Answer], accuracy: Sequence[Statement]) -> tuple[Notice, ...]:
@@ -288,44 +284,70 @@ class LinearStatistics(Mechanism):
         """Whether mu is one of ours."""
         return isinstance(self.mu, str) and self.mu in get_args(Mu)
 
-    def _workload(self, schema: Schema) -> Workload:
-        """Return what is asked."""
-        return make_workload(schema, self.degree, self.bins, _texts(self.statistics), self.points)
+    def _statistics(self, schema: Schema, budget: Budget, terms: Terms) -> tuple[WorkloadQuestion, ...]:
+        """Return the questions for the statistics."""
+        shape = (self.degree, self.bins, self.points)
+        return workload_questions(schema, shape, _texts(self.statistics), budget, terms)
+
+    def _of_workload(self, every: Sequence[Any], schema: Schema, terms: Terms) -> tuple[Any, ...]:
+        """Return those of all questions, or answers, that are for the statistics."""
+        return of_workload(every, schema, self.degree, terms.rows, has_statistics=bool(self.statistics))
+
+    def _measured(self, schema: Schema, terms: Terms, answers: Sequence[Answer]) -> Measured:
+        """Return the noisy statistics of a release."""
+        return measured(self._of_workload(answers, schema, terms), terms.rows)
 
     def _costs(self, budget: Budget) -> tuple[Budget | None, Budget]:
         """Return what mu costs, if it does, and what the statistics cost."""
         if self.mu == "uniform" or not self._is_named:
             return None, budget
         share = Fraction(str(self.mu_share))
-        of_mu, of_workload = budget.split([share, 1 - share])
-        return of_mu, of_workload
+        of_mu, of_statistics = budget.split([share, 1 - share])
+        return of_mu, of_statistics
 
-    def _points_of(
+    def _mechanism_of_mu(self) -> Mechanism:
+        """Return the mechanism whose model mu is."""
+        return MECHANISMS[str(self.mu)]()
+
+    def _measured_mu(
         self, curator: Curator, schema: Schema, budget: Budget | None, rng: np.random.Generator
     ) -> ReleasedModel | PublicRows | None:
-        """Return where points lie."""
+        """Return where points lie: what a mechanism learns from a budget, or public rows; None for uniform points."""
         if budget is not None:
-            return measured_mu(curator, schema, budget, (cast("MeasuredMu", self.mu), self.points), rng)
-        if isinstance(self.mu, PublicRows):
-            return self.mu
-        assert self.mu == "uniform", "the api codes public rows"
-        return None
+            return self._mechanism_of_mu().run(curator, schema, budget, rng)
+        assert isinstance(self.mu, PublicRows) or self.mu == "uniform", "the api codes public rows"
+        return self.mu if isinstance(self.mu, PublicRows) else None
 
-    def _weights(
-        self, matrix: "csr_array", targets: np.ndarray, noise: float, more: "tuple[csr_array, np.ndarray] | None"
-    ) -> np.ndarray:
-        """Return the density; statistics that no point has are left out, because no density changes them."""
-        if more is not None:
-            from scipy.sparse import csr_array, vstack  # noqa: PLC0415 - scipy is imported lazily
-
-            matrix = csr_array(vstack([matrix, more[0]], format="csr"))
-            targets = np.concatenate((targets, more[1]))
+    def _density(self, matrix: "csr_array", targets: np.ndarray, noise: float) -> np.ndarray:
+        """Return h; statistics that no point has are left out, because no density changes them."""
         seen = np.flatnonzero(np.diff(matrix.indptr))
         if not seen.size:
             return np.full(matrix.shape[1], 1.0 / matrix.shape[1])
         if self.solver == "interior-point":
-            return minimax_density(matrix[seen], targets[seen]).weights
-        return max_entropy_weights(matrix[seen], targets[seen], noise)[0]
+            return minimax_density(matrix[seen], targets[seen])[0]
+        return max_entropy_density(matrix[seen], targets[seen], noise)[0]
+
+
+class NotingCurator:
+    """Pass questions on to a curator, and keep the answers.
+
+    Guarantee: that of the curator; answers are public.
+    """
+
+    def __init__(self, curator: Curator) -> None:
+        self._curator = curator
+        self.answers: list[Answer] = []
+
+    @property
+    def terms(self) -> Terms:
+        """The public terms."""
+        return self._curator.terms
+
+    def ask(self, *questions: Any) -> Any:  # noqa: ANN401 - `Curator.ask` says what is answered by what
+        """Return the answers of the curator."""
+        found = self._curator.ask(*questions)
+        self.answers += found
+        return found
 
 
 def _texts(statistics: object) -> tuple[str | RowFunction, ...]:
@@ -349,3 +371,19 @@ def _texts(statistics: object) -> tuple[str | RowFunction, ...]:
         if isinstance(each, str):
             stat(each)  # refuses what cannot be read
     return tuple(each.text if isinstance(each, Stat) else each for each in listed)
+
+
+def truths(schema: Schema) -> list[str]:
+    """Return statistics that say of each column whether something holds: of one value, order, missing and special."""
+    found = []
+    for field in schema.columns:
+        name = f"`{field.name}`"
+        if field.type == "boolean":
+            found += [name, f"not {name}"]
+        elif field.categories is not None:
+            found += [f"{name} == {field.categories[0]!r}", f"{name} not in ({field.categories[-1]!r},)"]
+        else:
+            found += [f"{name} > {field.minimum!r}", f"not {name} <= {field.maximum!r}"]
+        found += [f"{name} is None"] * field.domain.missing
+        found += [f"{name} == {each!r}" for each in field.special[:1]]
+    return [*found, f"{found[0]} or {found[-1]}", f"{found[1]} and not ({found[-1]})"]
