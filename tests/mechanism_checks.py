@@ -26,7 +26,7 @@ from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.registry import check_mechanism
 from lapwing.mechanisms.shared.base import Mechanism
 from lapwing.release.runs.generators import generator
-from lapwing.release.runs.settings import Settings
+from lapwing.release.runs.settings import TableSettings
 from lapwing.rows.source import code_table
 from lapwing.schema.rules.rules import rules_from
 from lapwing.schema.schemas import Schema
@@ -89,7 +89,7 @@ def variants(make: Make):
         yield settings_for(make(), schema, relation, pure=pure, times=times)
 
 
-def run(settings: Settings, data: pl.DataFrame):
+def run(settings: TableSettings, data: pl.DataFrame):
     """Run a release in memory, without a ledger."""
     source = code_table(data, settings.schema)
     terms = public_terms(source, settings.schema, settings.relation, settings.expected_rows)
@@ -102,7 +102,7 @@ def runs(make: Make):
     return [(settings, *run(settings, table(40, settings.schema))) for settings in variants(make)]
 
 
-def is_refused(settings: Settings, rows: int) -> bool:
+def is_refused(settings: TableSettings, rows: int) -> bool:
     """Tell whether the public number of rows is too small for anything to be released."""
     public = rows if settings.relation == "replace-one" else None
     terms = Terms(relation=settings.relation, rows=public, expected_rows=settings.expected_rows)

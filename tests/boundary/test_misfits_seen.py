@@ -12,7 +12,7 @@ import lapwing as lw
 from lapwing.kernel.room.transcript import continue_transcript
 from lapwing.mechanisms.registry import MECHANISMS, looks_at_misfits
 from lapwing.model.certificate.notices import Notice
-from lapwing.release.runs.settings import SETTINGS, Settings, misfit_share, read_settings
+from lapwing.release.runs.settings import SETTINGS, TableSettings, misfit_share, read_settings
 from lapwing.rows.linked import code_linked
 from lapwing.schema.schemas import Schema
 
@@ -182,8 +182,8 @@ def test_a_header_without_a_share_asks_nothing_and_one_that_has_it_says_so():
     share = header.pop("misfit_share")
 
     assert share == "1/25"
-    assert Settings.from_dict(header).misfit_share is None
-    assert SETTINGS.write(Settings.from_dict(header | {"misfit_share": share})) == SETTINGS.write(settings)
+    assert TableSettings.from_dict(header).misfit_share is None
+    assert SETTINGS.write(TableSettings.from_dict(header | {"misfit_share": share})) == SETTINGS.write(settings)
 
 
 def test_the_plan_names_what_is_asked_first_and_a_release_has_its_lines():

@@ -39,7 +39,7 @@ from lapwing.kernel.terms import Terms
 from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.files import documents_of, saved_of
 from lapwing.release.runs.records import Records
-from lapwing.release.runs.settings import SETTINGS, Settings, read_settings
+from lapwing.release.runs.settings import SETTINGS, TableSettings, read_settings
 from lapwing.schema.groupings.grouping import cut, identity, lookup
 from lapwing.schema.groupings.hierarchies import hierarchy
 
@@ -105,7 +105,7 @@ def sums_over(cells: Projection) -> Document:
     return Document(asked.to_dict(), question_from_dict, lambda each: each.to_dict())
 
 
-def release_settings() -> Settings:
+def release_settings() -> TableSettings:
     """Return settings of a release that leave nothing out."""
     chosen: dict[str, Any] = {"mechanism": "independent", "neighbours": "add-remove", "expected_rows": 50, "seed": 1}
     return read_settings(small_schema(), epsilon=1, delta="1e-6", rho=None, **chosen)
@@ -147,7 +147,7 @@ MAKERS: dict[str, Callable[[], Document]] = {
     "records": records,
     "settings": lambda: Document(
         SETTINGS.write(release_settings()),
-        Settings.from_dict,
+        TableSettings.from_dict,
         SETTINGS.write,
         ("schema", "settings", "delta", "misfit_share"),
     ),

@@ -17,7 +17,7 @@ from lapwing.release.plans import DeltaGain, Plan
 from lapwing.release.runs.linked import read_linked_settings, refuse_settings_of_one, refuse_shares_of_one
 from lapwing.release.runs.plan.effort import Memory, check_fits, effort_of, max_rows_effects, read_memory, together
 from lapwing.release.runs.plan.planning import common_figure, expected_terms, planned
-from lapwing.release.runs.settings import Settings, read_settings, spending_of
+from lapwing.release.runs.settings import TableSettings, read_settings, spending_of
 from lapwing.release.runs.shares import USUAL_DELTA
 from lapwing.rows.entry import private_boundary
 from lapwing.schema.linked.database import LinkedTables
@@ -100,7 +100,7 @@ def plan(
     return found
 
 
-def _plan_of(settings: Settings, *, is_default: bool, is_part: bool = False) -> Plan:
+def _plan_of(settings: TableSettings, *, is_default: bool, is_part: bool = False) -> Plan:
     """Return the plan of one table; that of a part says less of what else could be asked for."""
     rows = settings.expected_rows
     assert rows is not None, "a plan needs expected_rows"
@@ -156,7 +156,7 @@ def _reason(*, is_default: bool) -> str:
     return WHY_DEFAULT if is_default else f"It was asked for ({WHY_DEFAULT})"
 
 
-def _delta_gain(settings: Settings, terms: Terms, plan: Planned) -> DeltaGain | None:
+def _delta_gain(settings: TableSettings, terms: Terms, plan: Planned) -> DeltaGain | None:
     """Plan again with a δ, or without the one that was asked for."""
     request = settings.request
     filtered = (each for each in plan.questions if isinstance(each, SparseCounts) and each.threshold is not None)

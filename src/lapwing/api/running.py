@@ -40,7 +40,7 @@ from lapwing.release.runs.misfits import (
 )
 from lapwing.release.runs.plan.effort import Caches, Memory, caches_within
 from lapwing.release.runs.records import Book, Run, Taken, paid_run, records_of
-from lapwing.release.runs.settings import Settings
+from lapwing.release.runs.settings import TableSettings
 from lapwing.release.runs.unaccounted import tell
 from lapwing.release.runs.watching import ReleaseProgress, part_told, told, untold
 from lapwing.rows.counting import CodedSource
@@ -62,20 +62,20 @@ class _Part:
     """
 
     source: CodedSource
-    settings: Settings
+    settings: TableSettings
     terms: Terms
     first: tuple[MisfitRows, ...]
     own: Budget
 
 
-def _checked(source: CodedSource, settings: Settings, terms: Terms, earlier: Sequence[Answer] = ()) -> _Part:
+def _checked(source: CodedSource, settings: TableSettings, terms: Terms, earlier: Sequence[Answer] = ()) -> _Part:
     """Return a part of a release, or refuse it."""
     first, own = first_question(settings, left_of(settings.request.budget, earlier), terms)
     check_mechanism(settings.mechanism, settings.schema, own, terms, generator(settings.seed, "fit"))
     return _Part(source=source, settings=settings, terms=terms, first=first, own=own)
 
 
-def run_release(source: CodedSource, settings: Settings, terms: Terms, run: Run) -> Release:
+def run_release(source: CodedSource, settings: TableSettings, terms: Terms, run: Run) -> Release:
     """Check, debit, ask, solve, finish, certify: a task of `Run`."""
     _, finish = _begun(_checked(source, settings, terms, run.earlier), run)
     return finish()
@@ -112,7 +112,7 @@ def _begun(part: _Part, run: Run) -> tuple[Sequence[NoisyRows], Callable[[], Rel
 
 def release_of(
     data: object,
-    settings: Settings | LinkedSettings,
+    settings: TableSettings | LinkedSettings,
     book: Book,
     *,
     memory: Memory = None,
@@ -152,8 +152,8 @@ def release_of(
 
 
 def going_on(
-    settings: Settings | LinkedSettings, taken: Taken | None, schema: object
-) -> tuple[Settings | LinkedSettings, tuple[Answer, ...]]:
+    settings: TableSettings | LinkedSettings, taken: Taken | None, schema: object
+) -> tuple[TableSettings | LinkedSettings, tuple[Answer, ...]]:
     """Return the settings that a release goes on by, and its answers under schemas that were mended since."""
     if taken is None or isinstance(settings, LinkedSettings):
         return settings, ()
@@ -168,7 +168,7 @@ def going_on(
 
 
 @contextmanager
-def _coded(data: object, settings: Settings | LinkedSettings, codes: int | None) -> Iterator[Mapping[str, CodedTable]]:
+def _coded(data: object, settings: TableSettings | LinkedSettings, codes: int | None) -> Iterator[Mapping[str, CodedTable]]:
     """Read the private rows of each table as codes; codes: most bytes that are kept of those of one table."""
     if isinstance(settings, LinkedSettings):
         yield code_linked(tables_by_name(data, settings.linked.given), settings.linked)
@@ -178,7 +178,7 @@ def _coded(data: object, settings: Settings | LinkedSettings, codes: int | None)
         yield {"": CodedTable(coded, layout_of(source, settings.schema))}
 
 
-def release_tables(parts: Mapping[str, _Part], settings: Settings | LinkedSettings, run: Run) -> dict[str, Release]:
+def release_tables(parts: Mapping[str, _Part], settings: TableSettings | LinkedSettings, run: Run) -> dict[str, Release]:
     """Ask of all parts what is asked first, and release them one after the other unless that says that one is lost."""
     if not isinstance(settings, LinkedSettings):
         return {name: _begun(part, run)[1]() for name, part in parts.items()}
@@ -244,7 +244,7 @@ def linked_of(transcript: Path) -> LinkedTables | None:
         return None  # what is wrong with it is said where it is taken up
 
 
-def read_header(taken: Taken) -> Settings | LinkedSettings:
+def read_header(taken: Taken) -> TableSettings | LinkedSettings:
     """Return the settings of a release that the header of its transcript fixes.
 
     No path in a header is followed but these: that of the ledger, which must be one of Lapwing's, and those of public
@@ -259,7 +259,7 @@ def read_header(taken: Taken) -> Settings | LinkedSettings:
                 f"the transcript {path} is of a {what}; repeat that, with the same transcript", code="LW611"
             )
     try:
-        kind = LinkedSettings if "linked" in header["settings"] else Settings
+        kind = LinkedSettings if "linked" in header["settings"] else TableSettings
         settings = kind.from_dict(header["settings"])
         RECORDS.read(Terms, header["terms"])
         records_of(taken)

@@ -18,7 +18,7 @@ from lapwing.release.runs.linked import (
 )
 from lapwing.release.runs.plan.effort import Memory
 from lapwing.release.runs.records import Book, Records, records_of, resumable, take_up
-from lapwing.release.runs.settings import Settings, read_settings
+from lapwing.release.runs.settings import TableSettings, read_settings
 from lapwing.release.runs.watching import following
 from lapwing.rows.entry import private_boundary
 from lapwing.schema.scalars import path_text
@@ -147,7 +147,7 @@ def synthesize(
     checked = Schema.load(schema)
     if checked.linked is not None:
         refuse_settings_of_one(memory=memory, **of_one)
-        settings: Settings | LinkedSettings = read_linked_settings(checked.linked, shares=shares, **asked)
+        settings: TableSettings | LinkedSettings = read_linked_settings(checked.linked, shares=shares, **asked)
     else:
         refuse_shares_of_one(shares)
         settings = read_settings(checked, **of_one, **asked)

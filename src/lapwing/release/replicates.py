@@ -24,7 +24,7 @@ from lapwing.release.queries import Parts
 from lapwing.release.runs.finishing import finished_model
 from lapwing.release.runs.generators import chosen_seed, generator
 from lapwing.release.runs.misfits import first_question
-from lapwing.release.runs.settings import Settings
+from lapwing.release.runs.settings import TableSettings
 from lapwing.release.runs.watching import ProgressLike, shown
 from lapwing.release.runs.watching import told as tell
 from lapwing.rows.kinds import Layout
@@ -256,7 +256,7 @@ def make_replicates(
     return Replicates(schema=schema, **drawn, seed=settings.seed, layout=layout)
 
 
-def rebuilt(certificate: Certificate, schema: Schema, seed: int) -> Settings:
+def rebuilt(certificate: Certificate, schema: Schema, seed: int) -> TableSettings:
     """Return the settings of a release from its certificate.
 
     seed: of the public generator, in place of the release's.
@@ -272,7 +272,7 @@ def rebuilt(certificate: Certificate, schema: Schema, seed: int) -> Settings:
         raise _kept_by_name(own.setting, own.rows)
     if certificate.settings.get("prior") is not None:
         raise _kept_by_name("prior", certificate.settings["prior"])
-    return Settings(
+    return TableSettings(
         schema=schema,
         mechanism=mechanism,
         request=read_request(
@@ -301,7 +301,7 @@ def _kept_by_name(key: str, value: object) -> ParameterError:
     )
 
 
-def _refitted(frame: "pl.DataFrame", settings: Settings, rng: np.random.Generator) -> ReleasedModel:
+def _refitted(frame: "pl.DataFrame", settings: TableSettings, rng: np.random.Generator) -> ReleasedModel:
     """Return the model of a release of simulated rows: the same questions, budget and terms, with fresh noise."""
     schema, mechanism = settings.schema, settings.mechanism
     source = code_table(frame, schema)

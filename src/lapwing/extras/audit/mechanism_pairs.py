@@ -28,7 +28,7 @@ from lapwing.mechanisms.trees.pmm.mechanism import PMM
 from lapwing.release.runs.generators import generator
 from lapwing.release.runs.learned.settings import LearnSettings, read_learn_settings
 from lapwing.release.runs.misfits import left_of, mended
-from lapwing.release.runs.settings import SETTINGS, Settings, misfit_share
+from lapwing.release.runs.settings import SETTINGS, TableSettings, misfit_share
 from lapwing.schema.schemas import Schema
 
 TINY: Final = 1e-9
@@ -94,9 +94,9 @@ def targets() -> Mapping[str, Target]:
 
 def settings_for(
     mechanism: Mechanism, schema: Mapping[str, Any] | Schema, relation: Relation, *, pure: bool, times: int = 1
-) -> Settings:
+) -> TableSettings:
     """Return settings at a budget of one, or several times that, with a fixed public seed."""
-    return Settings(
+    return TableSettings(
         schema=Schema.load(cast("Any", schema)),
         mechanism=mechanism,
         request=read_request(epsilon=times) if pure else read_request(rho=Fraction(times, 2)),

@@ -40,11 +40,11 @@ from lapwing.release.release import Release
 from lapwing.release.runs.learned.running import run_learning
 from lapwing.release.runs.learned.settings import LearnSettings
 from lapwing.release.runs.records import Records, Run
-from lapwing.release.runs.settings import Settings
+from lapwing.release.runs.settings import TableSettings
 from lapwing.rows.counting import CodedSource
 from lapwing.rows.source import code_table
 
-AuditedSettings = Settings | BoughtSettings | LearnSettings
+AuditedSettings = TableSettings | BoughtSettings | LearnSettings
 
 UNRECORDED = Records(release_id="audit", ledger=None, dataset=None, transcript=None)
 

@@ -18,7 +18,7 @@ from lapwing.kernel.room.holds import connect
 from lapwing.release.runs.linked import LinkedSettings
 from lapwing.release.runs.misfits import left_of, misfit_columns
 from lapwing.release.runs.records import Records, records_of, take_up
-from lapwing.release.runs.settings import Settings
+from lapwing.release.runs.settings import TableSettings
 from lapwing.rows.entry import entering
 
 TRANSCRIPT: Final = "transcript.jsonl"
@@ -158,6 +158,6 @@ def _is_paid(place: Path, records: Records, given: Sequence[Answer]) -> bool:
     return Ledger.open(records.ledger).find(records.dataset, records.release_id) is not None
 
 
-def _share(settings: Settings, given: Sequence[Answer]) -> float:
+def _share(settings: TableSettings, given: Sequence[Answer]) -> float:
     budget = settings.request.budget
     return 1.0 - float(left_of(budget, given).amount / budget.amount)

@@ -21,7 +21,7 @@ from lapwing.model.certificate.verdict import WAYS, WORDS, Grade
 from lapwing.release.runs.misfits import of_mechanism
 from lapwing.release.runs.plan.foretold import foretold
 from lapwing.release.runs.plan.planning import planned
-from lapwing.release.runs.settings import Settings
+from lapwing.release.runs.settings import TableSettings
 from lapwing.release.runs.verdict.expected import graded
 from lapwing.release.runs.verdict.terms import Released
 
@@ -43,7 +43,7 @@ _HOPEFUL: Final = _View(rows=1.33, error=0.7, unseen=1.0)
 
 
 def better_budget(
-    settings: Settings, terms: Terms, answers: Sequence[Answer], released: Released, grades: Sequence[Grade]
+    settings: TableSettings, terms: Terms, answers: Sequence[Answer], released: Released, grades: Sequence[Grade]
 ) -> Notice | None:
     """Say at which budget the most important grade that is not good would be better; nothing of unknown mechanisms."""
     below = {grade.ways: grade for grade in grades if grade.word != WORDS[0]}
@@ -55,10 +55,10 @@ def better_budget(
     if ways > 1 and any(isinstance(each.question, SparseCounts) for each in answers):
         return Notice("better_unknown", {"tables": tables})  # nobody knows how cells would be cut
 
-    def found(step: Settings, view: _View = _CAREFUL) -> tuple[Grade, bool]:
+    def found(step: TableSettings, view: _View = _CAREFUL) -> tuple[Grade, bool]:
         return _there(step, terms, released, ways, view) or (grade, False)
 
-    def is_better(step: Settings, view: _View = _CAREFUL) -> bool:
+    def is_better(step: TableSettings, view: _View = _CAREFUL) -> bool:
         return WORDS.index(found(step, view)[0].word) < WORDS.index(grade.word)
 
     is_noise = ways > 1 and grades[0].word == WORDS[-1]  # rows that look like no others
@@ -74,7 +74,7 @@ def better_budget(
     return Notice("better_unknown", {"tables": tables})
 
 
-def _there(settings: Settings, terms: Terms, released: Released, ways: int, view: _View) -> tuple[Grade, bool] | None:
+def _there(settings: TableSettings, terms: Terms, released: Released, ways: int, view: _View) -> tuple[Grade, bool] | None:
     """Return the grade of tables of so many columns, and whether pairs are counted; None where a plan is refused.
 
     The release is paid for here: that ends nothing.
@@ -95,12 +95,12 @@ def _there(settings: Settings, terms: Terms, released: Released, ways: int, view
     return graded(then, is_learnt=bool(there.pairs or there.led), times=view.error), bool(there.pairs)
 
 
-def _amount(settings: Settings) -> str:
+def _amount(settings: TableSettings) -> str:
     request = settings.request
     return f"epsilon {float(request.epsilon):.3g}" if request.epsilon else f"rho {float(request.rho or 0):.3g}"
 
 
-def _more(settings: Settings, times: Fraction) -> Settings | None:
+def _more(settings: TableSettings, times: Fraction) -> TableSettings | None:
     """Return the settings with so many times the ε or ρ; None where that is no request."""
     request = settings.request
     try:

@@ -39,7 +39,7 @@ from lapwing.release.runs.generators import generator
 from lapwing.release.runs.judged import verdict_of
 from lapwing.release.runs.misfits import misfit_warnings, of_mechanism
 from lapwing.release.runs.records import PaidSettings, Records
-from lapwing.release.runs.settings import Settings
+from lapwing.release.runs.settings import TableSettings
 from lapwing.version import VERSION, code_fingerprint
 
 _BROKEN_SHARE = 0.03
@@ -98,7 +98,7 @@ class Paid:
 
 
 def certify(
-    settings: Settings,
+    settings: TableSettings,
     terms: Terms,
     records: Records,
     answers: Sequence[Answer],
@@ -156,7 +156,7 @@ def certify(
 
 
 def _of_released(
-    settings: Settings,
+    settings: TableSettings,
     terms: Terms,
     answers: Sequence[Answer],
     stated: Sequence[Statement],
@@ -247,7 +247,7 @@ def _mended(earlier: Sequence[Answer]) -> tuple[Notice, ...]:
     return (Notice("mended", {"answers": len(earlier)}),) if earlier else ()
 
 
-def _contrary_warnings(settings: Settings, answers: Sequence[Answer]) -> tuple[Notice, ...]:
+def _contrary_warnings(settings: TableSettings, answers: Sequence[Answer]) -> tuple[Notice, ...]:
     """Say which rules the noisy counts show to be broken: synthetic rows keep them, and are wrong there."""
     return tuple(
         Notice("rule_broken", {"rule": text, "share": share})

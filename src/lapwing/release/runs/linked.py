@@ -21,7 +21,7 @@ from lapwing.release.runs.certify import promised_epsilons
 from lapwing.release.runs.generators import chosen_seed
 from lapwing.release.runs.misfits import KEYS, row_shares, rows_limit
 from lapwing.release.runs.public_tables import PublicTable, given_public_tables
-from lapwing.release.runs.settings import SETTINGS, Settings, misfit_share, table_settings, usable_schema
+from lapwing.release.runs.settings import SETTINGS, TableSettings, misfit_share, table_settings, usable_schema
 from lapwing.schema.linked.coded import SMALL
 from lapwing.schema.linked.database import LinkedTables, with_files
 from lapwing.schema.scalars import quote, told
@@ -51,11 +51,11 @@ class LinkedSettings:
     document: ClassVar = ("linked", "request", "parts", "published?")
 
     linked: LinkedTables
-    parts: Mapping[str, Settings]
+    parts: Mapping[str, TableSettings]
     request: BudgetRequest
 
     @property
-    def first(self) -> Settings:
+    def first(self) -> TableSettings:
         """The part of the first table."""
         return next(iter(self.parts.values()))
 
@@ -93,7 +93,7 @@ class LinkedSettings:
         """Read back what `SETTINGS` wrote, as `Settings` does; a ValueError where parts spend other than is debited."""
         if any(part["mechanism"]["settings"].get("prior") for part in values["parts"].values()):
             raise ValueError  # before its rows are read
-        parts = {name: Settings.from_dict(part) for name, part in values["parts"].items()}
+        parts = {name: TableSettings.from_dict(part) for name, part in values["parts"].items()}
         linked = LinkedTables.from_dict(values["linked"])
         found = SETTINGS.read(cls, values, parts=parts, linked=linked)
         if tuple(parts) != linked.names or any(part.schema != linked.coded[name] for name, part in parts.items()):
@@ -295,7 +295,7 @@ def _part(
     seed: tuple[int, bool],
     *,
     keys: bool,
-) -> Settings:
+) -> TableSettings:
     """Return the settings of one part, as if it had been asked for by itself: too small an amount is refused."""
     if getattr(mechanism, "prior", None) is not None:
         raise ParameterError("releases of linked tables take no prior; leave it out of the mechanism", code="LW252")

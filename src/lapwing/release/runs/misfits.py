@@ -28,7 +28,7 @@ from lapwing.maths.noise_tails import sum_tail
 from lapwing.model.certificate.declared import FALSE_WARNING, sum_reach
 from lapwing.model.certificate.notices import Notice
 from lapwing.model.evidence import MeasuredTable, plain_tables
-from lapwing.release.runs.settings import SETTINGS, Settings, usable_schema
+from lapwing.release.runs.settings import SETTINGS, TableSettings, usable_schema
 from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import Schema
 
@@ -47,7 +47,7 @@ _OF_ROWS: Final = {ROWS: "rows_invalid", KEYS: "keys_unmatched"}
 T = TypeVar("T")
 
 
-def first_question(settings: Settings, budget: Budget, terms: Terms) -> tuple[tuple[MisfitRows, ...], Budget]:
+def first_question(settings: TableSettings, budget: Budget, terms: Terms) -> tuple[tuple[MisfitRows, ...], Budget]:
     """Return what is asked before the mechanism, if anything, and what is left for that; refuse too much noise."""
     if settings.misfit_share is None:
         return (), budget
@@ -143,7 +143,7 @@ class Stopping:
     """
 
     _curator: Curator
-    _settings: Settings
+    _settings: TableSettings
     _earlier: Sequence[Answer]
     _way_out: str
     _answers: list[Answer] = field(default_factory=list, init=False)
@@ -181,7 +181,7 @@ class Stopping:
         )
 
 
-def misfit_columns(settings: Settings, answers: Sequence[Answer]) -> dict[str, float]:
+def misfit_columns(settings: TableSettings, answers: Sequence[Answer]) -> dict[str, float]:
     """Return the columns, or `ROWS`, of which answers show more misfits than there may be, with the least share."""
     shares, most = misfit_shares(settings.schema, answers), float(settings.most_misfits)
     limits = {ROWS: rows_limit(most, len(settings.schema.columns))}
@@ -205,7 +205,7 @@ def way_out_of(transcript: Path | None) -> str:
     return f"then {finish_of(transcript, is_mended=True)} goes on with the rest of its budget"
 
 
-def mended(settings: Settings, schema: object) -> Settings:
+def mended(settings: TableSettings, schema: object) -> TableSettings:
     """Return the settings of a release that goes on under a mended schema.
 
     settings: those that were debited. Units must stay what they were: a table is cut into rows by its dialect, and into
@@ -222,7 +222,7 @@ def mended(settings: Settings, schema: object) -> Settings:
     if not new.public_tables:
         new = replace(new, public_tables=old.public_tables)
     values = SETTINGS.write(settings)
-    return Settings.from_dict({**values, "schema": new.to_dict()}).with_recorded_rows(values, is_mended=True)
+    return TableSettings.from_dict({**values, "schema": new.to_dict()}).with_recorded_rows(values, is_mended=True)
 
 
 def _cut(schema: Schema) -> tuple[object, ...]:
@@ -239,7 +239,7 @@ def _keeps_ascii(encoding: str | None) -> bool:
     return name in ("utf-8", "utf-8-sig", "ascii") or name.startswith(("iso8859-", "cp125", "koi8-"))
 
 
-def refuse_going_on(settings: Settings, answers: Sequence[Answer], earlier: Sequence[Answer]) -> None:
+def refuse_going_on(settings: TableSettings, answers: Sequence[Answer], earlier: Sequence[Answer]) -> None:
     """Refuse to mend the schema of a release that did not end, or that has nothing left to go on with.
 
     answers: under the schema that is to be mended; without any there is nothing to go on from; earlier: those under

@@ -46,7 +46,7 @@ from lapwing.kernel.terms import Relation, Terms
 from lapwing.on_demand import extra
 from lapwing.release.runs.account_terms import everywhere
 from lapwing.release.runs.misfits import ENDED, left_of
-from lapwing.release.runs.settings import SETTINGS, Settings, spending_of
+from lapwing.release.runs.settings import SETTINGS, TableSettings, spending_of
 from lapwing.release.runs.transcripts import is_answered, leave_folder, lost_debit, make_folder, unpaid_transcripts
 from lapwing.release.runs.unaccounted import Spent, remember
 from lapwing.rows.counting import CodedSource
@@ -385,7 +385,7 @@ class Book:
         taken = self.taken
         assert taken is not None
         records = self._same(taken, settings, terms)
-        is_other = taken.header["mended"] is not None and not isinstance(settings, Settings)
+        is_other = taken.header["mended"] is not None and not isinstance(settings, TableSettings)
         if records is None or is_other or not settings.parts.keys() >= set(taken.header["parts"]):
             raise DataError(
                 f"the transcript {taken.path} is of another run: of other tables, settings or ledger; give a new file, "
@@ -505,7 +505,7 @@ def _is_debited(ledger: str | None, dataset: str | None, release_id: str | None)
         return True
 
 
-def resumed_line(settings: Settings, records: Records, answers: int) -> str:
+def resumed_line(settings: TableSettings, records: Records, answers: int) -> str:
     """Say what resuming a transcript will finish, before anything is asked or debited.
 
     settings: that the transcript fixes; another hand may have chosen them.

@@ -47,7 +47,7 @@ _MISFIT_COSTS: Final = {"pure": 36, "zcdp": 162}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class TableSettings:
     """Everything public that fixes a release, apart from where it is recorded.
 
     schema: not a draft, with at least one modelled column; request: what was asked for, and the budget it grants;
@@ -143,7 +143,7 @@ def read_settings(
     prior: object = None,
     misfits: Number = MOST_MISFITS,
     transcript: Path | None = None,
-) -> Settings:
+) -> TableSettings:
     """Check the settings of `lapwing.synthesize`; see there for their meaning.
 
     transcript: where it is or is to be; one that is there gives the seed that was drawn for it.
@@ -196,14 +196,14 @@ def table_settings(
     *,
     seed: int,
     is_seeded: bool,
-) -> Settings:
+) -> TableSettings:
     """Return the settings of one table."""
     chosen = usable_mechanism(mechanism)
     check_priors(schema, chosen)
     relation = checked_relation(neighbours, chosen)  # before public points are read
     rows = public_total(schema) if expected is None else expected
     rows = Terms(relation=relation, max_rows=schema.max_rows, expected_rows=rows).expected_rows
-    return Settings(
+    return TableSettings(
         schema=schema,
         mechanism=with_public_points(chosen, schema, seed),
         request=request,
@@ -271,7 +271,7 @@ def spending_of(settings: Any) -> Spending:  # noqa: ANN401 - all that is paid f
     """Return what a policy looks at; somebody else's mechanism cannot take the name of one of Lapwing's."""
     return Spending(
         runs=tuple(
-            name_in_files(each.mechanism) if isinstance(each, Settings) else each.name
+            name_in_files(each.mechanism) if isinstance(each, TableSettings) else each.name
             for each in settings.parts.values()
         ),
         budget=settings.request.budget,

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress as Bar
 
-    from lapwing.release.runs.settings import Settings
+    from lapwing.release.runs.settings import TableSettings
 
 T = TypeVar("T")
 

@@ -29,7 +29,7 @@ from lapwing.present.promises import purchase_facts
 from lapwing.release.plans import Plan
 from lapwing.release.runs.plan.effort import MACHINE
 from lapwing.release.runs.plan.planning import Foreseen, expected_terms, foreseen, planned
-from lapwing.release.runs.settings import Settings, read_settings, spending_of
+from lapwing.release.runs.settings import TableSettings, read_settings, spending_of
 
 _ROOM: Final = "plan"
 _ASKED: Final = ("epsilon", "delta", "mechanism", "neighbours")
@@ -51,7 +51,7 @@ _KEPT: Final = 64
 class _Shown:
     """A plan, and what is to be expected of it; notes: but what policies say, which may change."""
 
-    settings: Settings
+    settings: TableSettings
     notes: tuple[Notice, ...]
     plan: Plan
     asked: str
@@ -138,7 +138,7 @@ def _found(job: Job, choices: Choices) -> dict[str, Any]:
     }
 
 
-def _together(settings: Settings) -> str:
+def _together(settings: TableSettings) -> str:
     """Say what the release costs with what was bought before; empty where nothing was, under its terms."""
     request, terms = settings.request, (settings.relation, settings.schema.unit_label)
     bought = settings.schema.purchases

@@ -23,7 +23,7 @@ from lapwing.model.certificate.cost_lines import Planned, PlannedQuestion
 from lapwing.model.certificate.statements import Statement
 from lapwing.release.runs.misfits import first_question, of_mechanism
 from lapwing.release.runs.plan.planning import common_figure, expected_terms, first_deviation, noisy_tables, planned
-from lapwing.release.runs.settings import Settings
+from lapwing.release.runs.settings import TableSettings
 from lapwing.rows.cache import CACHE_BYTES
 from lapwing.rows.exact_tables import CACHE_CELLS
 from lapwing.schema.scalars import told
@@ -116,7 +116,7 @@ def _bytes_of(memory: object) -> int:
     return int(Fraction(number) * (1024 if unit.endswith("i") else 1000) ** _POWERS[unit[:1]])
 
 
-def caches_within(memory: Memory, settings: Settings) -> Caches:
+def caches_within(memory: Memory, settings: TableSettings) -> Caches:
     """Return what a release may keep under a limit, or refuse the limit, before any row is read."""
     limit = read_memory(memory)
     if limit is None:
@@ -150,7 +150,7 @@ def caches_of(need: MemoryNeed, limit: int) -> Caches:
     return Caches(codes=spare - tables, table_cells=tables // _CELL_BYTES)
 
 
-def memory_need(settings: Settings, questions: Sequence[PlannedQuestion], terms: Terms, rows: int | None) -> MemoryNeed:
+def memory_need(settings: TableSettings, questions: Sequence[PlannedQuestion], terms: Terms, rows: int | None) -> MemoryNeed:
     """Return what a release needs.
 
     settings: give mechanism, columns and the width of a row; rows: expected number of rows; None where nobody said one.
@@ -176,7 +176,7 @@ def _reading(columns: int, rows: int | None) -> int:
     return most if rows is None else min(most, _LEAST_READ_BYTES + _READ_CELL_BYTES * rows * columns)
 
 
-def own_work(settings: Settings, questions: Sequence[PlannedQuestion], terms: Terms, rows: int) -> Work | None:
+def own_work(settings: TableSettings, questions: Sequence[PlannedQuestion], terms: Terms, rows: int) -> Work | None:
     """Return what the mechanism itself needs; None where that is counting alone."""
     _, budget = first_question(settings, settings.request.budget, terms)
     return settings.mechanism.work(settings.schema, budget, terms, of_mechanism(questions), rows)
@@ -245,7 +245,7 @@ def together(efforts: Sequence[Effort]) -> Effort:
 Questions = Sequence[PlannedQuestion]
 
 
-def effort_of(settings: Settings, questions: Questions, terms: Terms, rows: int) -> Effort:
+def effort_of(settings: TableSettings, questions: Questions, terms: Terms, rows: int) -> Effort:
     """Estimate the work of a release.
 
     settings: give mechanism, budget, columns and the width of a row.
@@ -290,7 +290,7 @@ class MaxRowsEffect:
     error_times: float
 
 
-def max_rows_effects(settings: Settings, terms: Terms, plan: Planned, rows: int) -> tuple[MaxRowsEffect, ...]:
+def max_rows_effects(settings: TableSettings, terms: Terms, plan: Planned, rows: int) -> tuple[MaxRowsEffect, ...]:
     """Plan again with 1, 2, half and double the rows of each unit; nothing where a row is what is protected.
 
     terms: its terms, with the schema's own number of rows; rows: the number of rows that are used in all, the same for

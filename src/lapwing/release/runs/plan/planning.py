@@ -20,7 +20,7 @@ from lapwing.model.compared import choose_tables, compared_cells
 from lapwing.release.runs.generators import generator
 from lapwing.release.runs.misfits import first_question, of_mechanism
 from lapwing.release.runs.plan.foretold import Usual, foretold
-from lapwing.release.runs.settings import Settings
+from lapwing.release.runs.settings import TableSettings
 from lapwing.release.runs.verdict.expected import graded
 from lapwing.release.runs.verdict.terms import Released
 from lapwing.schema.public_tables.cells import public_total
@@ -40,7 +40,7 @@ def expected_terms(relation: Relation, schema: Schema, rows: int, max_rows: int 
     return Terms(relation=relation, max_rows=most, rows=rows if is_public else None, expected_rows=rows)
 
 
-def planned(settings: Settings, terms: Terms) -> Planned:
+def planned(settings: TableSettings, terms: Terms) -> Planned:
     """Ask the mechanism for its plan; the same one for the same settings and terms."""
     schema = settings.schema
     first, budget = first_question(settings, settings.request.budget, terms)
@@ -119,7 +119,7 @@ class Foreseen:
     grades: tuple[Grade, ...]
 
 
-def foreseen(settings: Settings, terms: Terms, questions: Sequence[PlannedQuestion], rows: int) -> Foreseen:
+def foreseen(settings: TableSettings, terms: Terms, questions: Sequence[PlannedQuestion], rows: int) -> Foreseen:
     """Return what to expect of a release of so many rows, by the questions of its plan."""
     columns = tuple(filter(None, (_column(settings, terms, questions, name, rows) for name in _names(settings))))
     pair_sd = min(
@@ -141,12 +141,12 @@ def foreseen(settings: Settings, terms: Terms, questions: Sequence[PlannedQuesti
     )
 
 
-def _names(settings: Settings) -> list[str]:
+def _names(settings: TableSettings) -> list[str]:
     return [column.name for column in settings.schema.columns]
 
 
 def _column(
-    settings: Settings, terms: Terms, questions: Sequence[PlannedQuestion], name: str, rows: int
+    settings: TableSettings, terms: Terms, questions: Sequence[PlannedQuestion], name: str, rows: int
 ) -> ColumnNoise | None:
     """Return the noise on one column; None where it has no table of its own."""
     cells = compared_cells(settings.schema.field(name).domain).groups
@@ -163,7 +163,7 @@ def _column(
     return ColumnNoise(name=name, sd=sd, cells=cells, share=min(1.0, _SIZE * sd / rows))
 
 
-def _grades(settings: Settings, terms: Terms, questions: Sequence[PlannedQuestion], rows: int) -> tuple[Grade, ...]:
+def _grades(settings: TableSettings, terms: Terms, questions: Sequence[PlannedQuestion], rows: int) -> tuple[Grade, ...]:
     """Return the grades of single columns and of pairs, by the formula of a certificate's."""
     schema = settings.schema
     cells = {column.name: compared_cells(column.domain) for column in schema.columns}
