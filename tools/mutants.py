@@ -9,6 +9,9 @@ that run through the changed line decide, until one fails.
 Figures go to ``FOLDER/mutants.csv``, one row per decided mutant: ``killed`` (by which test), ``timeout`` (no end within
 three times the processor time of the same tests and some seconds), ``lived``, or ``no test`` (none runs through the
 line); ``tests`` says how many there was time for, of how many that run through the line. A table by package is printed.
+With ``--matrix`` a mutant's tests go on after the first that fails, and ``by`` names all that do; ``FOLDER/cover.csv``
+then lists the tests that ran, those first that together kill what all kill and are fewest, by the greedy rule, each
+with how many mutants it alone adds and kills. A test that adds none is a candidate to go.
 What ``tests/architecture/mutants_argued.csv`` argues to change no behaviour is not tried.
 """
 
@@ -35,7 +38,7 @@ from pathlib import Path
 
 import pytest
 from mutant_edits import Mutant, mutants_of, mutated
-from mutant_tests import Choice, Lines, Map, file_of, run_pytest, watch
+from mutant_tests import Lines, Map, file_of, run_pytest, watch
 
 FORK = multiprocessing.get_context("fork")
 ROOT = Path(__file__).resolve().parents[1]
@@ -44,24 +47,29 @@ ARGUED = ROOT / "tests" / "architecture" / "mutants_argued.csv"
 KERNEL = {"kernel": "*", "rows": "codec guard units", "extras": "distributed"}
 FIELDS = ("file", "line", "kind", "before", "after", "verdict", "tests", "seconds", "by")
 ALIVE = ("lived", "no test")
+BETWEEN = "\n"  # names of tests
 LIBRARIES = "hypothesis.strategies pandas polars pyarrow.parquet scipy.optimize scipy.stats typer"
 MEMORY = 12 << 30
 Write = Callable[[Mutant, str | None, str, float], None]
 
 
 class Chosen:
-    """A pytest plugin: keeps the tests that were chosen, in their order, and the name of the first that fails."""
+    """A pytest plugin: keeps the tests that were chosen, in their order, and the names of those that fail."""
 
     def __init__(self, names: list[str]) -> None:
         self.place = {name: place for place, name in enumerate(names)}
-        self.failed = ""
+        self.failed: dict[str, None] = {}
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         items[:] = sorted((each for each in items if each.nodeid in self.place), key=lambda i: self.place[i.nodeid])
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.failed:
-            self.failed = self.failed or report.nodeid
+            self.failed[report.nodeid] = None
+
+    def told(self) -> str:
+        """Return which tests fail, or that the mutant lived."""
+        return BETWEEN.join(self.failed) or "lived"
 
 
 # ------------------------------------------------------------------------------------------------------- in children
@@ -96,8 +104,9 @@ def in_child(writer: Connection, log: str, cpu_seconds: int, work: Callable[[], 
 class Quick:
     """A pytest plugin: decides changes of functions in forked children, by tests that are collected already."""
 
-    def __init__(self, copy: Path, mutants: list[Mutant], choose: Callable[[Mutant], Choice], write: Write) -> None:
-        self.copy, self.mutants, self.choose, self.write = copy, mutants, choose, write
+    def __init__(self, copy: Path, mutants: list[Mutant], known: Map, write: Write, *, goes_on: bool) -> None:
+        self.copy, self.mutants, self.choose, self.write = copy, mutants, known.choose, write
+        self.goes_on = goes_on
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
@@ -113,15 +122,18 @@ class Quick:
             begun = time.monotonic()
             names, seconds, of = self.choose(mutant)
             mine = [items[name] for name in names if name in items]
-            work = functools.partial(run_changed, functions[str(self.copy / mutant.path)], self.copy, mutant, mine)
+            mutable = functions[str(self.copy / mutant.path)]
+            work = functools.partial(run_changed, mutable, self.copy, mutant, mine, goes_on=self.goes_on)
             told = forked(f"{self.copy}.log", 3 * seconds + 5, work) if mine else "died"
             if told is None or (told != "died" and (told != "lived" or len(mine) == len(names))):
                 self.write(mutant, told, of, begun)
         return True
 
 
-def run_changed(functions: list[types.FunctionType], copy: Path, mutant: Mutant, items: list[pytest.Item]) -> str:
-    """Give functions the code that they have in a changed file, and run tests until one fails."""
+def run_changed(
+    functions: list[types.FunctionType], copy: Path, mutant: Mutant, items: list[pytest.Item], *, goes_on: bool
+) -> str:
+    """Give functions the code that they have in a changed file, and run tests until one fails, or all."""
     source = (copy / mutant.path).read_text(encoding="utf-8")
     code: dict[tuple[str, int], list[types.CodeType]] = defaultdict(list)
     rest = [compile(mutated(source, mutant), str(copy / mutant.path), "exec", dont_inherit=True)]
@@ -138,31 +150,31 @@ def run_changed(functions: list[types.FunctionType], copy: Path, mutant: Mutant,
     items[0].config.pluginmanager.register(plugin)
     for item, following in itertools.zip_longest(items, items[1:]):
         item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
-        if plugin.failed:
-            return plugin.failed
-    return "lived"
+        if plugin.failed and not goes_on:
+            break
+    return plugin.told()
 
 
-def decide_quickly(copy: Path, mutants: list[Mutant], known: Map, write: Write) -> str:
+def decide_quickly(copy: Path, mutants: list[Mutant], known: Map, write: Write, *, goes_on: bool) -> str:
     """Decide what can be decided without another file of the source."""
     files = {file_of(name) for mutant in mutants for name in known.choose(mutant)[0]} & known.alone
     if files:
-        run_pytest(copy, sorted(files), Quick(copy, mutants, known.choose, write), "-s")
+        run_pytest(copy, sorted(files), Quick(copy, mutants, known, write, goes_on=goes_on), "-s")
     return ""
 
 
-def decide(copy: Path, mutant: Mutant, names: list[str], seconds: float) -> str | None:
+def decide(copy: Path, mutant: Mutant, names: list[str], seconds: float, *, goes_on: bool) -> str | None:
     """Write a change to a clone, run tests in a child until one fails, those of few files first; put the file back."""
     path = copy / mutant.path
     source, times = path.read_text(encoding="utf-8"), path.stat()
     path.write_text(unparse(mutated(source, mutant)), encoding="utf-8")
-    few = set(list(dict.fromkeys(map(file_of, names)))[:4])
+    few = set(list(dict.fromkeys(map(file_of, names)))[: None if goes_on else 4])
     told: str | None = "lived"
     try:
         for is_first in (True, False):
             part = [name for name in names if (file_of(name) in few) == is_first]
             if part and told == "lived":
-                told = forked(f"{copy}.log", 3 * seconds + 120, functools.partial(judge, copy, part))
+                told = forked(f"{copy}.log", 3 * seconds + 120, functools.partial(judge, copy, part, goes_on=goes_on))
     finally:
         path.write_text(source, encoding="utf-8")
         os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
@@ -171,11 +183,11 @@ def decide(copy: Path, mutant: Mutant, names: list[str], seconds: float) -> str 
     return told
 
 
-def judge(copy: Path, names: list[str]) -> str:
-    """Return the first test that fails, or that the mutant lived."""
+def judge(copy: Path, names: list[str], *, goes_on: bool) -> str:
+    """Return the first test that fails, or all, or that the mutant lived."""
     plugin = Chosen(names)
-    code = run_pytest(copy, dict.fromkeys(map(file_of, names)), plugin, "-x")
-    return "lived" if code in {0, 5} else plugin.failed or "import"
+    code = run_pytest(copy, dict.fromkeys(map(file_of, names)), plugin, *([] if goes_on else ["-x"]))
+    return "import" if code not in {0, 5} and not plugin.failed else plugin.told()
 
 
 def package_of(path: str) -> str:
@@ -251,7 +263,9 @@ def look(tests: dict[str, Path], lines: Lines, number: int, copies: list[Path]) 
             print(file, forked(f"{copies[number]}.log", 3600.0, work) or "found no end", flush=True)
 
 
-def decide_all(mutants: list[Mutant], known: Map, figures: Path, number: int, copies: list[Path]) -> None:
+def decide_all(
+    mutants: list[Mutant], known: Map, figures: Path, number: int, copies: list[Path], *, goes_on: bool
+) -> None:
     """Decide each so many-th mutant, and write what came of it: first what can be decided quickly."""
     mutants, copy = mutants[number :: len(copies)], copies[number]
 
@@ -262,12 +276,12 @@ def decide_all(mutants: list[Mutant], known: Map, figures: Path, number: int, co
             csv.writer(file).writerow(row)
 
     inside = [mutant for mutant in mutants if mutant.function]
-    forked(f"{copy}.quick.log", 1e5, functools.partial(decide_quickly, copy, inside, known, write))
+    forked(f"{copy}.quick.log", 1e5, functools.partial(decide_quickly, copy, inside, known, write, goes_on=goes_on))
     decided = {tuple(row[:5]) for row in rows_of(figures)}
     for mutant in mutants:
         if key_of(mutant) not in decided:
             begun, (names, seconds, of) = time.monotonic(), known.choose(mutant)
-            write(mutant, decide(copy, mutant, names, seconds) if names else "no test", of, begun)
+            write(mutant, decide(copy, mutant, names, seconds, goes_on=goes_on) if names else "no test", of, begun)
 
 
 def rows_of(figures: Path) -> list[list[str]]:
@@ -291,6 +305,23 @@ def table(rows: list[list[str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
+def cover(rows: list[list[str]], known: Map) -> list[tuple[str, str, int, int]]:
+    """Return tests, the ones first that kill most of what those before them do not; the rest adds nothing."""
+    kills: dict[str, set[tuple[str, ...]]] = {name: set() for name in known.names}
+    for row in rows:
+        for name in row[8].split(BETWEEN) if row[8] else ():
+            kills.setdefault(name, set()).add(tuple(row[:5]))
+    cpu = dict(zip(known.names, known.seconds, strict=True))
+    left, found = {name: set(each) for name, each in kills.items()}, []
+    while left:
+        name = max(left, key=lambda each: (len(left[each]), -float(cpu.get(each, 0.0))))
+        new = left.pop(name)
+        found.append((name, f"{cpu.get(name, 0.0):.2f}", len(new), len(kills[name])))
+        if new:
+            left = {each: mutants - new for each, mutants in left.items()}
+    return found
+
+
 def settings() -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -300,6 +331,7 @@ def settings() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=26, help="of the choice of mutants")
     parser.add_argument("--seconds", type=float, default=20.0, help="of tests per mutant, at most")
     parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--matrix", action="store_true", help="run all tests of a mutant, and write cover.csv")
     parser.add_argument("--again", action="store_true", help="decide what lived again, and nothing else")
     return parser.parse_args()
 
@@ -330,8 +362,11 @@ def main() -> None:
     mutants = [each for each in mutants if key_of(each) in again or not asked.again]
     print(f"{len(mutants)} mutants to decide", flush=True)
     known = Map(copies[0], lines, asked.seconds, list(tests.values()))
-    spread(copies, functools.partial(decide_all, mutants, known, figures))
+    spread(copies, functools.partial(decide_all, mutants, known, figures, goes_on=asked.matrix))
     print(table(rows_of(figures)))
+    if asked.matrix:
+        with (folder / "cover.csv").open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file).writerows([("test", "seconds", "adds", "kills"), *cover(rows_of(figures), known)])
 
 
 if __name__ == "__main__":

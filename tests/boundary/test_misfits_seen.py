@@ -12,7 +12,8 @@ import lapwing as lw
 from lapwing.kernel.room.transcript import continue_transcript
 from lapwing.mechanisms.registry import MECHANISMS, looks_at_misfits
 from lapwing.model.certificate.notices import Notice
-from lapwing.release.runs.settings import SETTINGS, TableSettings, misfit_share, read_settings
+from lapwing.release.runs.reading import read_settings
+from lapwing.release.runs.settings import SETTINGS, TableSettings, misfit_share
 from lapwing.rows.linked import code_linked
 from lapwing.schema.schemas import Schema
 
@@ -176,8 +177,7 @@ def test_a_release_that_allows_any_misfits_asks_nothing_and_spends_all_on_its_me
 
 
 def test_a_header_without_a_share_asks_nothing_and_one_that_has_it_says_so():
-    asked = dict.fromkeys(("delta", "rho", "expected_rows", "seed"))
-    settings = read_settings(schema(required=True), epsilon=1, mechanism="pmm", neighbours="add-remove", **asked)
+    settings = read_settings(schema(required=True), epsilon=1, mechanism="pmm")
     header = SETTINGS.write(settings)
     share = header.pop("misfit_share")
 
@@ -196,12 +196,9 @@ def test_the_plan_names_what_is_asked_first_and_a_release_has_its_lines():
 
 
 def test_the_share_falls_with_the_rows_that_are_expected_and_not_below_a_floor():
-    budget = read_settings(
-        schema(required=True), epsilon=1, delta=None, rho=None, mechanism="pmm", neighbours="add-remove",
-        expected_rows=3600, seed=None,
-    )  # fmt: skip
+    budget = read_settings(schema(required=True), epsilon=1, mechanism="pmm", expected_rows=3600)
 
-    assert budget.misfit_share == Fraction(1, 100)
+    assert budget.first.misfit_share == Fraction(1, 100)
     assert misfit_share(budget.request.budget, 100, 3600) == Fraction(1, 25)
     assert misfit_share(budget.request.budget, 1, 10**9) == Fraction(1, 200)
 

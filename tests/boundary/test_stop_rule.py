@@ -18,7 +18,7 @@ from lapwing.mechanisms.adaptive.mechanism import Adaptive
 from lapwing.mechanisms.independent.mechanism import Independent
 from lapwing.release.runs import misfits
 from lapwing.release.runs.misfits import refuse_going_on
-from lapwing.release.runs.settings import read_settings
+from lapwing.release.runs.reading import read_settings
 from lapwing.schema.schemas import Schema
 from mechanism_checks import settings_for
 
@@ -258,10 +258,7 @@ def test_a_release_that_ended_with_nothing_left_is_not_mended():
     ]
     asked = {"epsilon": 1, "mechanism": lw.Adaptive()}
     spent = lw.synthesize(rows, {"fields": fields}, misfits=1, **asked).noisy
-    settings = read_settings(
-        {"fields": fields}, delta=None, rho=None, neighbours="add-remove", expected_rows=None, seed=None, misfits=0.1,
-        **asked,
-    )  # fmt: skip
+    settings = read_settings({"fields": fields}, misfits=0.1, **asked).first
 
     refuse_going_on(settings, spent[:-1], ())
     for answers, earlier in ((spent, ()), ((), spent), (spent[1:], spent[:1])):

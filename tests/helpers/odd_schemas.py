@@ -6,7 +6,7 @@ import typing
 from lapwing.errors import LapwingError
 from lapwing.mechanisms.registry import settings_of
 from lapwing.mechanisms.shared.priors import made_up
-from lapwing.release.runs.settings import read_settings
+from lapwing.release.runs.reading import read_settings
 from lapwing.schema.schemas import Schema
 
 NUMBERS = (1, 2, 3, 5, 8, 40, 0.01, 0.1, 0.5, 0.99, 1.0, 2.0, 100.0)
@@ -224,7 +224,6 @@ def odd_settings(rng, known, schema, *, usual=False):
     """Return settings of a release; None where they are refused by themselves."""
     amount = pick(rng, ["1e-9", "0.001", "0.1", "1", "10", "1000", "10000"])
     budget = pick(rng, [{"epsilon": amount}, {"rho": amount}, {"epsilon": amount, "delta": "1e-9"}])
-    asked = {"epsilon": None, "delta": None, "rho": None} | budget
     try:
         return read_settings(
             schema,
@@ -232,8 +231,8 @@ def odd_settings(rng, known, schema, *, usual=False):
             neighbours=pick(rng, known.relations),
             expected_rows=pick(rng, [None, 1, 40, 10**6]),
             seed=int(rng.integers(1000)),
-            **asked,
-        )
+            **budget,
+        ).first
     except LapwingError:
         return None
 

@@ -26,6 +26,7 @@ from helpers.models import small_schema
 from helpers.saved import small_saved
 from helpers.vectors import coordinates_of, cut_cells, lattice_cells, sums_asked
 from lapwing.errors import LapwingError
+from lapwing.extras.audit.linked_pairs import linked_settings
 from lapwing.extras.audit.rechecks import RECHECKS
 from lapwing.extras.studio.jobs import Job
 from lapwing.kernel.codec import PLAIN, Codec
@@ -38,8 +39,9 @@ from lapwing.kernel.room.room import Room
 from lapwing.kernel.terms import Terms
 from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.files import documents_of, saved_of
+from lapwing.release.runs.reading import read_settings
 from lapwing.release.runs.records import Records
-from lapwing.release.runs.settings import SETTINGS, TableSettings, read_settings
+from lapwing.release.runs.settings import SETTINGS, Settings
 from lapwing.schema.groupings.grouping import cut, identity, lookup
 from lapwing.schema.groupings.hierarchies import hierarchy
 
@@ -60,7 +62,7 @@ OTHERS: dict[type, tuple[Any, ...]] = {
 
 CLAIMS = {int: OTHERS[int], str: (BOMB,)}
 EMPTY: tuple[Any, ...] = (None, True, 7, 1.5, float("nan"), "text", [], {})
-FREE = ("settings", "schema")
+FREE = ("linked", "settings", "schema")
 """Plain values of any kind, and what is read by a reader of its own: a mechanism's settings, a schema."""
 
 DERIVED = {"decimal", "sd", "means", "protected", "together", "figures"}
@@ -105,10 +107,10 @@ def sums_over(cells: Projection) -> Document:
     return Document(asked.to_dict(), question_from_dict, lambda each: each.to_dict())
 
 
-def release_settings() -> TableSettings:
+def release_settings() -> Settings:
     """Return settings of a release that leave nothing out."""
-    chosen: dict[str, Any] = {"mechanism": "independent", "neighbours": "add-remove", "expected_rows": 50, "seed": 1}
-    return read_settings(small_schema(), epsilon=1, delta="1e-6", rho=None, **chosen)
+    chosen: dict[str, Any] = {"mechanism": "independent", "expected_rows": 50, "seed": 1}
+    return read_settings(small_schema(), epsilon=1, delta="1e-6", **chosen)
 
 
 def records() -> Document:
@@ -147,9 +149,15 @@ MAKERS: dict[str, Callable[[], Document]] = {
     "records": records,
     "settings": lambda: Document(
         SETTINGS.write(release_settings()),
-        TableSettings.from_dict,
+        Settings.from_dict,
         SETTINGS.write,
         ("schema", "settings", "delta", "misfit_share"),
+    ),
+    "settings of several tables": lambda: Document(
+        SETTINGS.write(linked_settings()),
+        Settings.from_dict,
+        SETTINGS.write,
+        ("schema", "settings", "delta", "misfit_share", "linked"),
     ),
     "job of the studio": lambda: Document(JOB, lambda tree: PLAIN.read(Job, tree, name="a", place=Path()), PLAIN.write),
     "certificate": lambda: Document(small_saved().certificate.to_dict(), Certificate.from_dict, Certificate.to_dict),

@@ -8,22 +8,14 @@ import pytest
 import lapwing as lw
 from lapwing.errors import ParameterError, SchemaError
 from lapwing.mechanisms.independent.mechanism import Independent
-from lapwing.release.runs.settings import SETTINGS, TableSettings, read_settings
+from lapwing.release.runs.reading import read_settings
+from lapwing.release.runs.settings import SETTINGS, Settings
 
 FIELDS = {"fields": [{"name": "x", "type": "boolean"}]}
 
 
 def settings(schema=FIELDS, **changes):
-    usual = {
-        "epsilon": 1,
-        "delta": None,
-        "rho": None,
-        "mechanism": None,
-        "neighbours": "add-remove",
-        "expected_rows": None,
-        "seed": None,
-    }
-    return read_settings(schema, **(usual | changes))
+    return read_settings(schema, **({"epsilon": 1} | changes))
 
 
 @pytest.mark.parametrize(
@@ -87,7 +79,7 @@ def test_a_draft_is_told_what_is_open_and_a_filled_one_that_it_is_a_draft():
 def test_settings_survive_their_json_form():
     asked = settings(epsilon=None, rho="0.1", mechanism=Independent(groups=9), seed=5, expected_rows=100)
 
-    read = TableSettings.from_dict(SETTINGS.write(asked))
+    read = Settings.from_dict(SETTINGS.write(asked))
 
     assert read == asked
     assert read.request.budget.amount == Fraction(1, 10)

@@ -10,7 +10,7 @@ from lapwing.api.synthesize import synthesize
 from lapwing.extras.office.policy import under
 from lapwing.model.certificate.verdict import WORDS
 from lapwing.release.runs.plan.planning import expected_terms, foreseen, planned
-from lapwing.release.runs.settings import read_settings
+from lapwing.release.runs.reading import read_settings
 
 FORM = {"epsilon": "1", "delta": "", "mechanism": "", "neighbours": "add-remove", "expected_rows": "50,000"}
 
@@ -134,10 +134,7 @@ def grades_of(epsilon, delta):
     whole = json.loads((EXAMPLES / "adult.schema.json").read_text())
     schema = {"fields": whole["fields"][:6]}
     rows = pl.read_parquet(EXAMPLES / "adult.parquet").head(8000)
-    settings = read_settings(
-        schema, epsilon=epsilon, delta=delta, rho=None, mechanism=None, neighbours="add-remove",
-        expected_rows=rows.height, seed=0,
-    )  # fmt: skip
+    settings = read_settings(schema, epsilon=epsilon, delta=delta, expected_rows=rows.height, seed=0).first
     terms = expected_terms(settings.relation, settings.schema, rows.height)
     expected = foreseen(settings, terms, planned(settings, terms).questions, rows.height).grades
     release = synthesize(rows, schema, epsilon=epsilon, delta=delta, expected_rows=rows.height, seed=1)

@@ -130,4 +130,4 @@ def learn(
 @private_boundary
 def learn_domain(data: object, settings: LearnSettings, book: Book) -> Releasable[LearnedDomain]:
     """Learn what checked settings say; see `learn`."""
-    return Releasable(run_paid(data, settings, book, run_learning))
+    return Releasable(run_paid(data, settings, book, run_learning, rows=settings.expected_rows))

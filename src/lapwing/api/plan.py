@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Final, cast
+from typing import Final
 
 from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Number, read_request
@@ -14,14 +14,13 @@ from lapwing.model.certificate.cost_lines import Planned
 from lapwing.model.certificate.promise import fields_of_origin
 from lapwing.on_demand import extra
 from lapwing.release.plans import DeltaGain, Plan
-from lapwing.release.runs.linked import read_linked_settings, refuse_settings_of_one, refuse_shares_of_one
 from lapwing.release.runs.plan.effort import Memory, check_fits, effort_of, max_rows_effects, read_memory, together
 from lapwing.release.runs.plan.planning import common_figure, expected_terms, planned
-from lapwing.release.runs.settings import TableSettings, read_settings, spending_of
+from lapwing.release.runs.reading import read_settings
+from lapwing.release.runs.settings import Settings, TableSettings, spending_of
 from lapwing.release.runs.shares import USUAL_DELTA
 from lapwing.rows.entry import private_boundary
 from lapwing.schema.linked.database import LinkedTables
-from lapwing.schema.schemas import Schema
 from lapwing.typing import MechanismLike, PriorLike, PublicTablesLike, Relation, SchemaLike
 
 _SEED: Final = 0
@@ -83,18 +82,25 @@ def plan(
         raise ParameterError(
             "a plan needs expected_rows, a public guess of the number of rows; give a whole number", code="LW315"
         )
-    asked: Any = {"epsilon": epsilon, "delta": delta, "rho": rho, "mechanism": mechanism, "seed": _SEED}
-    asked["public_tables"] = public_tables
-    checked, limit = Schema.load(schema), read_memory(memory)
-    if checked.linked is not None:
-        refuse_settings_of_one(neighbours=neighbours, prior=prior)
-        found = _linked(checked.linked, expected_rows=expected_rows, shares=shares, **asked)
+    settings = read_settings(
+        schema,
+        epsilon=epsilon,
+        delta=delta,
+        rho=rho,
+        mechanism=mechanism,
+        neighbours=neighbours,
+        expected_rows=expected_rows,
+        seed=_SEED,
+        shares=shares,
+        public_tables=public_tables,
+        prior=prior,
+    )
+    limit = read_memory(memory)
+    if settings.linked is None:
+        found = _plan_of(settings.first, is_default=mechanism is None)
+        found = replace(found, notes=(*found.notes, *extra("policy").forbidden(spending_of(settings))))
     else:
-        refuse_shares_of_one(shares)
-        settings = read_settings(
-            checked, neighbours=neighbours, expected_rows=cast("int", expected_rows), prior=prior, **asked
-        )
-        found = _plan_of(settings, is_default=mechanism is None)
+        found = _linked(settings, settings.linked, mechanism)
     if limit is not None:
         check_fits(found.effort.memory, limit, 0)
     return found
@@ -123,13 +129,12 @@ def _plan_of(settings: TableSettings, *, is_default: bool, is_part: bool = False
         max_rows_effects=() if is_part else max_rows_effects(settings, terms, found, rows),
         assumed_fields=fields_of_origin(settings.schema, "assumed"),
         dp_fields=fields_of_origin(settings.schema, "dp"),
-        notes=found.notes if is_part else (*found.notes, *extra("policy").forbidden(spending_of(settings))),
+        notes=found.notes,
     )
 
 
-def _linked(linked: LinkedTables, *, mechanism: object, **asked: Any) -> Plan:  # noqa: ANN401
-    """Return the plan of linked tables; asked: as `read_linked_settings`."""
-    settings = read_linked_settings(linked, mechanism=mechanism, transcript=None, **asked)
+def _linked(settings: Settings, linked: LinkedTables, mechanism: object) -> Plan:
+    """Return the plan of linked tables; mechanism: as it was given."""
     lacking = [name for name, part in settings.parts.items() if part.expected_rows is None]
     if lacking:
         such = ", ".join(f"{name!r}: {1000 * number}" for number, name in enumerate(settings.parts, 1))
@@ -143,7 +148,7 @@ def _linked(linked: LinkedTables, *, mechanism: object, **asked: Any) -> Plan:  
         name: _plan_of(part, is_default=named.get(name) is None, is_part=True) for name, part in settings.parts.items()
     }
     return Plan.of_tables(
-        settings.linked,
+        linked,
         settings.request,
         parts,
         effort=together([part.effort for part in parts.values()]),

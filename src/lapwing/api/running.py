@@ -28,7 +28,7 @@ from lapwing.release.release import Release
 from lapwing.release.runs.certify import certify
 from lapwing.release.runs.finishing import finished_model
 from lapwing.release.runs.generators import generator
-from lapwing.release.runs.linked import LinkedSettings, certificate_of, few_warnings, refuse_lost
+from lapwing.release.runs.linked import certificate_of, few_warnings, refuse_lost
 from lapwing.release.runs.misfits import (
     Stopping,
     first_question,
@@ -40,7 +40,7 @@ from lapwing.release.runs.misfits import (
 )
 from lapwing.release.runs.plan.effort import Caches, Memory, caches_within
 from lapwing.release.runs.records import Book, Run, Taken, paid_run, records_of
-from lapwing.release.runs.settings import TableSettings
+from lapwing.release.runs.settings import Settings, TableSettings
 from lapwing.release.runs.unaccounted import tell
 from lapwing.release.runs.watching import ReleaseProgress, part_told, told, untold
 from lapwing.rows.counting import CodedSource
@@ -112,21 +112,21 @@ def _begun(part: _Part, run: Run) -> tuple[Sequence[NoisyRows], Callable[[], Rel
 
 def release_of(
     data: object,
-    settings: TableSettings | LinkedSettings,
+    settings: Settings,
     book: Book,
     *,
     memory: Memory = None,
     schema: object = None,
 ) -> Release:
     """Release what the settings say, or go on from the transcript; schema: a mended one, under which it goes on."""
-    if isinstance(settings, LinkedSettings):
+    if settings.linked is not None:
         for lookup, said in zip(settings.linked.lookups, published(settings.linked), strict=True):
             if lookup.file:  # whose rows stand in the schema itself has shown them
                 warn(LapwingWarning(visible(said.text), code="LW358"))
     fresh = book.fresh(settings)
     with book.taken_up(fresh) as held:
         used, earlier = going_on(settings, held.taken, schema)
-        caches = Caches() if isinstance(used, LinkedSettings) else caches_within(memory, used)
+        caches = Caches() if used.linked else caches_within(memory, used.first)
         with _coded(data, used, caches.codes) as coded:
             terms = {
                 name: public_terms(coded[name].source, part.schema, part.relation, part.expected_rows)
@@ -135,52 +135,51 @@ def release_of(
             parts = {
                 name: _checked(coded[name].source, part, terms[name], earlier) for name, part in used.parts.items()
             }
-            mend = None if schema is None else used.schema
+            mend = None if schema is None else used.first.schema
             sink, run = held.begin(fresh, settings, terms[[*terms][-1]], mend)
             run = replace(run, most_cells=caches.table_cells)
             found = paid_run(sink, run, partial(release_tables, parts, used))
-    first = next(iter(found.values()))
     paid = {name: each.certificate for name, each in found.items()}
     release = Release(
         parts={name: each.parts[""] for name, each in found.items()},
-        certificate=certificate_of(used, paid) if isinstance(used, LinkedSettings) else first.certificate,
+        certificate=certificate_of(used, paid),
         layouts={name: each.layout for name, each in coded.items()},
-        seed=first.seed,
+        seed=next(iter(found.values())).seed,
     )
     warned(release.certificate)
     return release
 
 
-def going_on(
-    settings: TableSettings | LinkedSettings, taken: Taken | None, schema: object
-) -> tuple[TableSettings | LinkedSettings, tuple[Answer, ...]]:
+def going_on(settings: Settings, taken: Taken | None, schema: object) -> tuple[Settings, tuple[Answer, ...]]:
     """Return the settings that a release goes on by, and its answers under schemas that were mended since."""
-    if taken is None or isinstance(settings, LinkedSettings):
+    if taken is None or settings.linked is not None:
         return settings, ()
     earlier: tuple[Answer, ...] = taken.header["earlier"]
-    used = settings if taken.header["mended"] is None else mended(settings, read_key(taken.header, "mended", dict))
+    used = paid = settings.first
+    if taken.header["mended"] is not None:
+        used = mended(paid, read_key(taken.header, "mended", dict))
     if earlier:
         refuse_going_on(used, (), earlier)
     if schema is None:
-        return used, earlier
+        return Settings.of_one(used), earlier
     refuse_going_on(used, taken.recorded, earlier)
-    return mended(settings, schema), taken.given
+    return Settings.of_one(mended(paid, schema)), taken.given
 
 
 @contextmanager
-def _coded(data: object, settings: TableSettings | LinkedSettings, codes: int | None) -> Iterator[Mapping[str, CodedTable]]:
+def _coded(data: object, settings: Settings, codes: int | None) -> Iterator[Mapping[str, CodedTable]]:
     """Read the private rows of each table as codes; codes: most bytes that are kept of those of one table."""
-    if isinstance(settings, LinkedSettings):
+    if settings.linked is not None:
         yield code_linked(tables_by_name(data, settings.linked.given), settings.linked)
         return
     source = source_of(data)
-    with coded_table(source, settings.schema, memory=codes, is_paid=True) as coded:
-        yield {"": CodedTable(coded, layout_of(source, settings.schema))}
+    with coded_table(source, settings.first.schema, memory=codes, is_paid=True) as coded:
+        yield {"": CodedTable(coded, layout_of(source, settings.first.schema))}
 
 
-def release_tables(parts: Mapping[str, _Part], settings: TableSettings | LinkedSettings, run: Run) -> dict[str, Release]:
+def release_tables(parts: Mapping[str, _Part], settings: Settings, run: Run) -> dict[str, Release]:
     """Ask of all parts what is asked first, and release them one after the other unless that says that one is lost."""
-    if not isinstance(settings, LinkedSettings):
+    if settings.linked is None:
         return {name: _begun(part, run)[1]() for name, part in parts.items()}
     begun = {}
     for name, part in parts.items():
@@ -244,7 +243,7 @@ def linked_of(transcript: Path) -> LinkedTables | None:
         return None  # what is wrong with it is said where it is taken up
 
 
-def read_header(taken: Taken) -> TableSettings | LinkedSettings:
+def read_header(taken: Taken) -> Settings:
     """Return the settings of a release that the header of its transcript fixes.
 
     No path in a header is followed but these: that of the ledger, which must be one of Lapwing's, and those of public
@@ -259,8 +258,7 @@ def read_header(taken: Taken) -> TableSettings | LinkedSettings:
                 f"the transcript {path} is of a {what}; repeat that, with the same transcript", code="LW611"
             )
     try:
-        kind = LinkedSettings if "linked" in header["settings"] else TableSettings
-        settings = kind.from_dict(header["settings"])
+        settings = Settings.from_dict(header["settings"])
         RECORDS.read(Terms, header["terms"])
         records_of(taken)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):

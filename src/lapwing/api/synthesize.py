@@ -10,19 +10,12 @@ from lapwing.api.running import read_header, release_of
 from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Number
 from lapwing.release.release import Release
-from lapwing.release.runs.linked import (
-    LinkedSettings,
-    read_linked_settings,
-    refuse_settings_of_one,
-    refuse_shares_of_one,
-)
 from lapwing.release.runs.plan.effort import Memory
+from lapwing.release.runs.reading import read_settings, refuse_settings_of_one
 from lapwing.release.runs.records import Book, Records, records_of, resumable, take_up
-from lapwing.release.runs.settings import TableSettings, read_settings
 from lapwing.release.runs.watching import following
 from lapwing.rows.entry import private_boundary
 from lapwing.schema.scalars import path_text
-from lapwing.schema.schemas import Schema
 from lapwing.typing import (
     IntoFrame,
     MechanismLike,
@@ -143,14 +136,10 @@ def synthesize(
     asked: Any = {"epsilon": epsilon, "delta": delta, "rho": rho, "mechanism": mechanism}
     asked |= {"expected_rows": expected_rows, "seed": seed, "transcript": book.path}
     asked["public_tables"] = public_tables
-    of_one: Any = {"neighbours": neighbours, "prior": prior, "misfits": misfits}
-    checked = Schema.load(schema)
-    if checked.linked is not None:
-        refuse_settings_of_one(memory=memory, **of_one)
-        settings: TableSettings | LinkedSettings = read_linked_settings(checked.linked, shares=shares, **asked)
-    else:
-        refuse_shares_of_one(shares)
-        settings = read_settings(checked, **of_one, **asked)
+    asked |= {"neighbours": neighbours, "prior": prior, "misfits": misfits, "shares": shares}
+    settings = read_settings(schema, **asked)
+    if settings.linked is not None:
+        refuse_settings_of_one(memory=memory)
     with following(progress):
         return release_of(data, settings, book, memory=memory)
 
@@ -216,7 +205,7 @@ def resumed(
     path = Path(path_text("transcript", transcript))
     with closing(take_up(path)) as taken:
         settings = read_header(taken)
-        if isinstance(settings, LinkedSettings):
+        if settings.linked is not None:
             refuse_settings_of_one(memory=memory)
             if schema is not None:
                 raise ParameterError("linked tables are resumed under their own schema; leave schema out", code="LW252")

@@ -57,8 +57,11 @@ def write_files(
     if targets.model is not None:
         with writing(targets.model, stands_in=True):
             release.save(place[targets.model])
-    write = _write_one if paid.linked is None else _write_several
-    counts, files = write(release, targets, place, rows=rows, seed=drawn, quiet=quiet)
+    if paid.linked is None:
+        counts, files = _write_one(release, targets, place, rows=rows, seed=drawn, quiet=quiet)
+    else:
+        found, files = write_tables(targets, release.frames(rows, seed=drawn), place)
+        counts = {name: found[name] for name in release.schema.tables}
     if targets.certificate is None and targets.croissant is None:
         return
     files += [] if targets.model is None else [Beside.read(Path(targets.model.name), place[targets.model])]
@@ -94,20 +97,6 @@ def _write_one(
     counts = [total if targets.folder is None else _rows_of(file) for _, file in named]
     files = [Beside.read(Path(name), file, count) for (name, file), count in zip(named, counts, strict=True)]
     return {"": total}, files
-
-
-def _write_several(
-    release: "Release",
-    targets: Targets,
-    place: Mapping[Path, Path],
-    *,
-    rows: int | None,
-    seed: int | None,
-    quiet: bool,  # noqa: ARG001 - nothing is shown of these
-) -> "tuple[dict[str, int], list[Beside]]":
-    """Write the rows of several tables, as `_write_one` does."""
-    counts, files = write_tables(targets, release.frames(rows, seed=seed), place)
-    return {name: counts[name] for name in release.schema.tables}, files
 
 
 def _rows_of(file: Path) -> int:

@@ -13,9 +13,11 @@ from lapwing.extras.audit.replay import Examined, examine_release, together
 from lapwing.extras.audit.worst_case import USUAL, Mode
 from lapwing.mechanisms.independent.mechanism import Independent
 from lapwing.mechanisms.shared.base import Mechanism
-from lapwing.release.runs.linked import LinkedSettings, read_linked_settings
+from lapwing.release.runs.reading import read_settings
+from lapwing.release.runs.settings import Settings
 from lapwing.rows.linked import code_linked
 from lapwing.schema.linked.database import LinkedTables
+from lapwing.schema.schemas import Schema
 
 Tables = dict[str, pl.DataFrame]
 """Tables by name."""
@@ -153,24 +155,21 @@ def _tables(rng: np.random.Generator, units: Sequence[Mapping[str, _Rows]], sche
 
 def linked_settings(
     mechanism: Mechanism | None = None, *, pure: bool = True, times: int = 1, schema: LinkedTables = SCHEMA
-) -> LinkedSettings:
+) -> Settings:
     """Return settings of a linked release at so many times a budget of one, the same mechanism for all parts."""
     small = Independent.small() if mechanism is None else mechanism
-    return read_linked_settings(
-        schema,
+    return read_settings(
+        Schema(linked=schema),
         epsilon=times if pure else None,
-        delta=None,
         rho=None if pure else times,
-        shares=None,
         mechanism=small,
         expected_rows=dict(zip(schema.names, (9, 20), strict=False)),
         seed=11,
-        transcript=None,
     )
 
 
 def examine_linked(
-    one: Tables, other: Tables, settings: LinkedSettings, code: Callable[..., Any] = code_linked, *, mode: Mode = USUAL
+    one: Tables, other: Tables, settings: Settings, code: Callable[..., Any] = code_linked, *, mode: Mode = USUAL
 ) -> Examined:
     """Record and replay all parts between two databases, and compare what they claim together."""
     first, second = (code(tables, settings.linked) for tables in (one, other))

@@ -311,7 +311,7 @@ def _certificate(
     bought = fields_of_origin(schema, "dp")
     modelled = [field.name for field in schema.columns]
     return paid.certificate(
-        settings,
+        settings.schema,
         terms,
         records,
         mechanism=settings.name,

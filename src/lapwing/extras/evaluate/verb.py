@@ -222,7 +222,7 @@ def evaluate(
             transcript=book.path,
         )
         with following(progress, finish=repeated):
-            return Releasable(run_paid(real, settings, book, run_evaluation)).value
+            return Releasable(run_paid(real, settings, book, run_evaluation, rows=expected_rows)).value
     needs_budget = any(each is not None for each in (delta, expected_rows, ledger, dataset, transcript))
     if needs_budget or not is_among(neighbours, ("add-remove",)):
         raise ParameterError(

@@ -16,7 +16,8 @@ from lapwing.kernel.budget.accounts import Balance
 from lapwing.kernel.budget.chain import UNITS
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.model.certificate.cost_lines import asked_text
-from lapwing.release.runs.settings import TableSettings, read_settings, spending_of
+from lapwing.release.runs.reading import read_settings
+from lapwing.release.runs.settings import Settings, spending_of
 from lapwing.schema.changes import open_keys
 
 _MOST_LETTERS: Final = 200
@@ -35,7 +36,7 @@ def number_in(text: str) -> Any:  # noqa: ANN401 - whoever takes the number refu
     return int(plain) if plain.isascii() and plain.isdigit() and len(plain) <= _MOST_DIGITS else text.strip() or None
 
 
-def settings_of(job: Job, choices: Choices) -> TableSettings:
+def settings_of(job: Job, choices: Choices) -> Settings:
     """Return the settings of the release that choices ask for, or refuse them; no row is read."""
     schema = job.schema
     if schema is None:
@@ -57,17 +58,17 @@ def settings_of(job: Job, choices: Choices) -> TableSettings:
     )
 
 
-def asked_for(settings: TableSettings) -> str:
+def asked_for(settings: Settings) -> str:
     """Return the budget in the words that it was asked for in."""
     request = settings.request
     return asked_text(request.budget, request.epsilon, request.delta)
 
 
-def stamp_of(settings: TableSettings, job: Job) -> str:
+def stamp_of(settings: Settings, job: Job) -> str:
     """Return what stands for all that a page says of a release before it is begun; another one once that changes."""
     choices = job.choices
     said = (choices.expected_rows, choices.ledger, choices.dataset)
-    asked = (asked_for(settings), settings.mechanism.name, settings.relation, settings.schema.fingerprint)
+    asked = (asked_for(settings), settings.name, settings.relation, settings.schema.fingerprint)
     return hashlib.sha256(json.dumps([*asked, *said]).encode()).hexdigest()[:16]
 
 
@@ -76,17 +77,17 @@ def ledger_of(job: Job) -> Path | None:
     return job.place.parent.parent / job.choices.ledger if job.choices.ledger else None
 
 
-def left_after(account: Balance, settings: TableSettings) -> Fraction:
+def left_after(account: Balance, settings: Settings) -> Fraction:
     """Return what an account would have left; below 0 where the release costs too much."""
     return account.left - _cost(account, settings)
 
 
-def _cost(account: Balance, settings: TableSettings) -> Fraction:
+def _cost(account: Balance, settings: Settings) -> Fraction:
     """Return what a release costs in an account."""
     return Fraction(accounts.cost_units(account, settings.request.budget), UNITS[account.unit])
 
 
-def refusal_of(settings: TableSettings, job: Job) -> str:
+def refusal_of(settings: Settings, job: Job) -> str:
     """Say why ledger or policies would refuse a release, before anything is done; empty where they would not."""
     place, choices = ledger_of(job), job.choices
     try:
@@ -108,7 +109,7 @@ def refusal_of(settings: TableSettings, job: Job) -> str:
     return ""
 
 
-def _too_much(account: Balance, settings: TableSettings) -> str:
+def _too_much(account: Balance, settings: Settings) -> str:
     """Say that a release costs more than is left."""
     delta = account.limit_delta if settings.request.delta is None else None
     gain = f"; with δ = {accounts.delta_text(delta)} in the room Plan it costs far less" if delta else ""

@@ -15,10 +15,9 @@ from lapwing.extras.studio.jobs import Job, begun_release
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.room.holds import connect
-from lapwing.release.runs.linked import LinkedSettings
 from lapwing.release.runs.misfits import left_of, misfit_columns
 from lapwing.release.runs.records import Records, records_of, take_up
-from lapwing.release.runs.settings import TableSettings
+from lapwing.release.runs.settings import Settings
 from lapwing.rows.entry import entering
 
 TRANSCRIPT: Final = "transcript.jsonl"
@@ -115,7 +114,7 @@ def _read(place: Path, transcript: Path) -> Unfinished:
     with closing(take_up(transcript)) as taken:
         settings, _ = going_on(read_header(taken), taken, None)
         records, given = records_of(taken), taken.given
-    if isinstance(settings, LinkedSettings):
+    if settings.linked is not None:
         raise DataError(
             f"the transcript {transcript} is of linked tables; finish it with `lapwing resume`", code="LW611"
         )
@@ -137,7 +136,7 @@ def _read(place: Path, transcript: Path) -> Unfinished:
         share=_share(settings, given),
         schema=settings.schema.fingerprint,
     )
-    bad = misfit_columns(settings, taken.recorded)
+    bad = misfit_columns(settings.first, taken.recorded)
     if not bad:
         return found
     rest = left_of(settings.request.budget, given)
@@ -158,6 +157,6 @@ def _is_paid(place: Path, records: Records, given: Sequence[Answer]) -> bool:
     return Ledger.open(records.ledger).find(records.dataset, records.release_id) is not None
 
 
-def _share(settings: TableSettings, given: Sequence[Answer]) -> float:
+def _share(settings: Settings, given: Sequence[Answer]) -> float:
     budget = settings.request.budget
     return 1.0 - float(left_of(budget, given).amount / budget.amount)

@@ -74,7 +74,9 @@ def better_budget(
     return Notice("better_unknown", {"tables": tables})
 
 
-def _there(settings: TableSettings, terms: Terms, released: Released, ways: int, view: _View) -> tuple[Grade, bool] | None:
+def _there(
+    settings: TableSettings, terms: Terms, released: Released, ways: int, view: _View
+) -> tuple[Grade, bool] | None:
     """Return the grade of tables of so many columns, and whether pairs are counted; None where a plan is refused.
 
     The release is paid for here: that ends nothing.

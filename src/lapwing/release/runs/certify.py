@@ -38,8 +38,9 @@ from lapwing.release.runs.finishing import Finished
 from lapwing.release.runs.generators import generator
 from lapwing.release.runs.judged import verdict_of
 from lapwing.release.runs.misfits import misfit_warnings, of_mechanism
-from lapwing.release.runs.records import PaidSettings, Records
+from lapwing.release.runs.records import Records
 from lapwing.release.runs.settings import TableSettings
+from lapwing.schema.schemas import Schema
 from lapwing.version import VERSION, code_fingerprint
 
 _BROKEN_SHARE = 0.03
@@ -69,7 +70,7 @@ class Paid:
 
     def certificate(
         self,
-        settings: PaidSettings,
+        schema: Schema,
         terms: Terms,
         records: Records,
         *,
@@ -89,7 +90,7 @@ class Paid:
             requested=Requested.of(self.request),
             epsilons=self.epsilons,
             relation=terms.relation,
-            privacy_unit=settings.schema.unit_label,
+            privacy_unit=schema.unit_label,
             max_rows=terms.max_rows,
             public_rows=terms.rows,
             ledger=ledger,
@@ -121,7 +122,7 @@ def certify(
     everything, answers = answers, of_mechanism(answers)
     accuracy = mechanism.statements(schema, terms, answers, model, rng)
     certificate = paid.certificate(
-        settings,
+        settings.schema,
         terms,
         records,
         mechanism=name_in_files(mechanism),

@@ -25,7 +25,9 @@ _MANY = 4  # columns, of which Lapwing's default counts no table
 _LEAST_SEEN = 3.0  # standard deviations of its noise that a count should have
 
 
-def verdict_of(settings: TableSettings, terms: Terms, answers: Sequence[Answer], model: ReleasedModel) -> Verdict | None:
+def verdict_of(
+    settings: TableSettings, terms: Terms, answers: Sequence[Answer], model: ReleasedModel
+) -> Verdict | None:
     """Return the verdict on a release; None where its noisy counts do not tell what to expect.
 
     model: as it is released. A function of released numbers and public settings; the same each time. The release is
@@ -63,7 +65,9 @@ def _in_order(grades: Sequence[Grade]) -> tuple[Grade, ...]:
     )
 
 
-def _not_for(settings: TableSettings, answers: Sequence[Answer], grades: Sequence[Grade], learnt: int) -> tuple[Notice, ...]:
+def _not_for(
+    settings: TableSettings, answers: Sequence[Answer], grades: Sequence[Grade], learnt: int
+) -> tuple[Notice, ...]:
     """Return what these rows should not be used for."""
     word = {grade.ways: grade.word for grade in grades}
     found = []

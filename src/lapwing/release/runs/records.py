@@ -46,7 +46,7 @@ from lapwing.kernel.terms import Relation, Terms
 from lapwing.on_demand import extra
 from lapwing.release.runs.account_terms import everywhere
 from lapwing.release.runs.misfits import ENDED, left_of
-from lapwing.release.runs.settings import SETTINGS, TableSettings, spending_of
+from lapwing.release.runs.settings import SETTINGS, Settings, spending_of
 from lapwing.release.runs.transcripts import is_answered, leave_folder, lost_debit, make_folder, unpaid_transcripts
 from lapwing.release.runs.unaccounted import Spent, remember
 from lapwing.rows.counting import CodedSource
@@ -83,10 +83,6 @@ class PaidSettings(Protocol):
     @property
     def relation(self) -> Relation:
         """The neighbour relation."""
-
-    @property
-    def expected_rows(self) -> int | None:
-        """A public guess of the number of rows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -385,7 +381,9 @@ class Book:
         taken = self.taken
         assert taken is not None
         records = self._same(taken, settings, terms)
-        is_other = taken.header["mended"] is not None and not isinstance(settings, TableSettings)
+        is_other = taken.header["mended"] is not None and not (
+            isinstance(settings, Settings) and settings.linked is None
+        )
         if records is None or is_other or not settings.parts.keys() >= set(taken.header["parts"]):
             raise DataError(
                 f"the transcript {taken.path} is of another run: of other tables, settings or ledger; give a new file, "
@@ -505,7 +503,7 @@ def _is_debited(ledger: str | None, dataset: str | None, release_id: str | None)
         return True
 
 
-def resumed_line(settings: TableSettings, records: Records, answers: int) -> str:
+def resumed_line(settings: Settings, records: Records, answers: int) -> str:
     """Say what resuming a transcript will finish, before anything is asked or debited.
 
     settings: that the transcript fixes; another hand may have chosen them.
@@ -533,10 +531,10 @@ def paid_run(sink: AccountedSink, run: Run, task: Callable[[Run], T]) -> T:
     return resumable(run.records.transcript, done)
 
 
-def run_paid(data: object, settings: PaidSettings, book: Book, task: Callable[..., T]) -> T:
-    """Read the rows of one table, begin or take up the record, and do a task."""
+def run_paid(data: object, settings: PaidSettings, book: Book, task: Callable[..., T], *, rows: int | None) -> T:
+    """Read the rows of one table, begin or take up the record, and do a task; rows: a public guess of their number."""
     fresh = book.fresh(settings)
     with coded_table(data, settings.schema, is_paid=True) as source:
-        terms = public_terms(source, settings.schema, settings.relation, settings.expected_rows)
+        terms = public_terms(source, settings.schema, settings.relation, rows)
         with book.taken_up(fresh) as held:
             return paid_run(*held.begin(fresh, settings, terms), partial(task, source, settings, terms))

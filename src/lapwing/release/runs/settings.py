@@ -3,42 +3,41 @@
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
-from pathlib import Path
 from typing import Any, ClassVar, Final, cast
 
 from lapwing.errors import ParameterError, SchemaError
-from lapwing.kernel.budget.budget import Budget, BudgetRequest, Number, exact_number, read_request
-from lapwing.kernel.codec import SELDOM, Codec
+from lapwing.kernel.budget.budget import Budget, BudgetRequest, read_request
+from lapwing.kernel.codec import SELDOM, Codec, Leaf
 from lapwing.kernel.plain import read_exact, read_key, read_keys
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.mechanisms.registry import (
     Trusted,
     default_mechanism,
     is_known,
-    looks_at_misfits,
     make_mechanism,
     name_in_files,
     settings_of,
 )
 from lapwing.mechanisms.shared.base import Mechanism
 from lapwing.model.certificate.cost_lines import Requested
-from lapwing.release.runs.generators import chosen_seed
 from lapwing.release.runs.public_rows import (
     file_digests,
     points_digest,
     prior_digests,
     recorded_rows,
-    with_priors,
     with_public_points,
 )
-from lapwing.release.runs.public_tables import check_priors, with_public_tables
+from lapwing.release.runs.public_tables import check_priors
 from lapwing.release.runs.spending import Spending
-from lapwing.schema.linked.database import LinkedTables
+from lapwing.schema.linked.database import LinkedTables, with_files
 from lapwing.schema.public_tables.cells import public_total
 from lapwing.schema.scalars import told
 from lapwing.schema.schemas import Schema
 
 MOST_MISFITS: Final = Fraction(1, 10)
+LINKED_RELATION: Final[Relation] = "add-remove"
+"""The one of several tables: under replace-one the number of units would be public, and a unit may have no row."""
+
 _MISFIT_SHARES: Final = (Fraction(1, 200), Fraction(1, 25))
 """Least and largest part of a budget that asks how many rows hold a misfit; the largest where nobody expects a number
 of rows. At epsilon 1 half of 900 rows is then surely seen not to fit, and all of 400."""
@@ -48,7 +47,7 @@ _MISFIT_COSTS: Final = {"pure": 36, "zcdp": 162}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableSettings:
-    """Everything public that fixes a release, apart from where it is recorded.
+    """Everything public that fixes the release of a table.
 
     schema: not a draft, with at least one modelled column; request: what was asked for, and the budget it grants;
     most_misfits: share of a column's cells above which noisy counts end the release, 0 to 1: never; misfit_share: part
@@ -72,15 +71,8 @@ class TableSettings:
     misfit_share: Fraction | None = field(default=None, metadata=SELDOM)
     keys: bool = field(default=False, metadata=SELDOM)
 
-    @property
-    def parts(self) -> Mapping[str, "Settings"]:
-        """The settings of its one table."""
-        return {"": self}
-
-    @property
-    def selection_delta(self) -> Fraction:
-        """The part of δ that selections of texts take: none."""
-        return Fraction(0)
+    selection_delta: ClassVar[Fraction] = Fraction(0)
+    """The part of δ that selections of texts take: none."""
 
     def __post_init__(self) -> None:
         checked_relation(self.relation, self.mechanism)
@@ -110,13 +102,13 @@ class TableSettings:
         return file_digests(self.mechanism) or None
 
     @classmethod
-    def from_dict(cls, values: object) -> "Settings":
+    def from_dict(cls, values: object) -> "TableSettings":
         """Read back what `SETTINGS` wrote. No path in it is followed; `with_recorded_rows` reads its public rows."""
         # What schema and mechanism refuse is told as it is.
         schema, mechanism = (read_key(values, key, dict) for key in ("schema", "mechanism"))
         return SETTINGS.read(cls, values, schema=usable_schema(schema), mechanism=_mechanism(mechanism))
 
-    def with_recorded_rows(self, values: Mapping[str, Any], *, is_mended: bool = False) -> "Settings":
+    def with_recorded_rows(self, values: Mapping[str, Any], *, is_mended: bool = False) -> "TableSettings":
         """Return what `from_dict` read back with the public rows that it names, as far as they are those recorded.
 
         is_mended: whether the schema is another one by now, which gives the same rows other codes.
@@ -129,49 +121,81 @@ class TableSettings:
         )
 
 
-def read_settings(
-    schema: object,
-    *,
-    epsilon: Number | None,
-    delta: Number | None,
-    rho: Number | None,
-    mechanism: object,
-    neighbours: str,
-    expected_rows: int | None,
-    seed: int | None,
-    public_tables: object = None,
-    prior: object = None,
-    misfits: Number = MOST_MISFITS,
-    transcript: Path | None = None,
-) -> TableSettings:
-    """Check the settings of `lapwing.synthesize`; see there for their meaning.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Everything public that fixes a release, apart from where it is recorded.
 
-    transcript: where it is or is to be; one that is there gives the seed that was drawn for it.
+    parts: by table, each as if it had been asked for by itself, and by "" where it is the only one; their budgets sum
+    to the request's; linked: how several tables hang together, None of one.
     """
-    most = exact_number("misfits", misfits)
-    if not 0 <= most <= 1:
-        raise ParameterError(
-            f"misfits must be a share from 0 to 1, got {told(misfits)}; write for example 0.1, or 1 for any number",
-            code="LW304",
-        )
-    request = read_request(epsilon=epsilon, delta=delta, rho=rho)
-    checked = with_public_tables(usable_schema(schema), public_tables)
-    found = table_settings(
-        checked,
-        mechanism,
-        request,
-        neighbours,
-        expected_rows,
-        seed=chosen_seed(seed, transcript),
-        is_seeded=seed is not None,
-    )
-    read = with_priors(found.mechanism, checked, prior, (request.budget, found.relation))
-    share = (
-        None
-        if most == 1 or looks_at_misfits(read)
-        else misfit_share(request.budget, checked.max_rows, found.expected_rows)
-    )
-    return replace(found, mechanism=read, most_misfits=most, misfit_share=share)
+
+    document: ClassVar = ("linked", "request", "parts", "published?")
+
+    request: BudgetRequest
+    parts: Mapping[str, TableSettings]
+    linked: LinkedTables | None = None
+
+    selection_delta: ClassVar[Fraction] = Fraction(0)
+
+    @classmethod
+    def of_one(cls, part: TableSettings) -> "Settings":
+        """Return the settings of a release of one table."""
+        return cls(request=part.request, parts={"": part})
+
+    @property
+    def first(self) -> TableSettings:
+        """The part of the first table, which may be the only one."""
+        return next(iter(self.parts.values()))
+
+    @property
+    def name(self) -> str:
+        """What the budget is spent on: all mechanisms."""
+        names = " and ".join(part.mechanism.name for part in self.parts.values())
+        return names if self.linked is None else f"linked {names}"
+
+    @property
+    def schema(self) -> Schema:
+        """Gives the privacy unit: as many rows of the first table's key as the largest table may have."""
+        return max((part.schema for part in self.parts.values()), key=lambda schema: schema.max_rows)
+
+    @property
+    def relation(self) -> Relation:
+        """That of all parts."""
+        return self.first.relation
+
+    @property
+    def published(self) -> Mapping[str, str] | None:
+        """Which files public tables are of."""
+        lookups = () if self.linked is None else self.linked.lookups
+        return {each.name: each.file for each in lookups if each.file} or None
+
+    @classmethod
+    def from_dict(cls, values: object) -> "Settings":
+        """Read back what `SETTINGS` wrote; refuse parts that are of other tables, or spend other than is paid."""
+        if not isinstance(values, dict) or "linked" not in values:
+            return cls.of_one(TableSettings.from_dict(values))
+        parts = {name: TableSettings.from_dict(part) for name, part in read_key(values, "parts", dict).items()}
+        linked = LinkedTables.from_dict(read_key(values, "linked", dict))
+        found = _PARTS.read(cls, values, parts=parts, linked=linked)
+        if tuple(parts) != linked.names or any(not _is_part(each, linked.coded[name]) for name, each in parts.items()):
+            raise ParameterError("the parts of a release must be of its tables", code="LW643")
+        whole = found.request.budget
+        own = [part.request.budget for part in parts.values()]
+        if {each.notion for each in own} != {whole.notion} or sum(each.amount for each in own) != whole.amount:
+            raise ParameterError("the budgets of the parts of a release must sum to its own", code="LW643")
+        return replace(found, linked=with_files(linked, values.get("published")))
+
+    def with_recorded_rows(self, values: Mapping[str, Any]) -> "Settings":
+        """Return what `from_dict` read back with the public rows of its parts."""
+        of = {"": values} if self.linked is None else values["parts"]
+        parts = {name: part.with_recorded_rows(of[name]) for name, part in self.parts.items()}
+        return replace(self, parts=parts)
+
+
+def _is_part(settings: TableSettings, coded: Schema) -> bool:
+    """Return whether settings are of a table of several; no prior may be, whose rows would be read."""
+    has_prior = getattr(settings.mechanism, "prior", None) is not None
+    return settings.schema == coded and settings.relation == LINKED_RELATION and not has_prior
 
 
 def misfit_share(budget: Budget, max_rows: int, rows: int | None) -> Fraction:
@@ -192,7 +216,7 @@ def table_settings(
     mechanism: object,
     request: BudgetRequest,
     neighbours: str,
-    expected: int | None,
+    expected: object,
     *,
     seed: int,
     is_seeded: bool,
@@ -201,7 +225,7 @@ def table_settings(
     chosen = usable_mechanism(mechanism)
     check_priors(schema, chosen)
     relation = checked_relation(neighbours, chosen)  # before public points are read
-    rows = public_total(schema) if expected is None else expected
+    rows = public_total(schema) if expected is None else cast("Any", expected)
     rows = Terms(relation=relation, max_rows=schema.max_rows, expected_rows=rows).expected_rows
     return TableSettings(
         schema=schema,
@@ -293,13 +317,18 @@ def _request(values: object) -> BudgetRequest:
     return read_request(**asdict(SETTINGS.read(Requested, values)))
 
 
+_LEAVES: Final[Mapping[Any, Leaf]] = {
+    BudgetRequest: (lambda request: SETTINGS.write(Requested.of(request)), _request),
+    Fraction: (str, read_exact),
+    LinkedTables: (LinkedTables.to_dict, LinkedTables.from_dict),
+    Mechanism: (lambda each: {"name": name_in_files(each), "settings": settings_of(each)}, _mechanism),
+    Schema: (Schema.to_dict, usable_schema),
+}
+_PARTS: Final[Codec] = Codec(_LEAVES)
 SETTINGS: Final[Codec] = Codec(
     {
-        BudgetRequest: (lambda request: SETTINGS.write(Requested.of(request)), _request),
-        Fraction: (str, read_exact),
-        LinkedTables: (LinkedTables.to_dict, LinkedTables.from_dict),
-        Mechanism: (lambda each: {"name": name_in_files(each), "settings": settings_of(each)}, _mechanism),
-        Schema: (Schema.to_dict, usable_schema),
+        Settings: (lambda each: _PARTS.write(each if each.linked else each.first), Settings.from_dict),
+        **_LEAVES,
     }
 )
-"""How settings stand in transcripts."""
+"""How settings stand in transcripts: of one table without a list of tables."""

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from lapwing.release.runs.settings import TableSettings
 
+
 T = TypeVar("T")
 
 
@@ -118,7 +119,7 @@ class ReleaseProgress:
 
     __slots__ = ("_is_table", "_one_way", "_rounds", "_settings", "_spent")
 
-    def __init__(self, settings: "Settings", recorded: Sequence[Answer]) -> None:
+    def __init__(self, settings: "TableSettings", recorded: Sequence[Answer]) -> None:
         self._settings = settings
         self._spent = Fraction(0)
         self._one_way = 0  # tables of one column

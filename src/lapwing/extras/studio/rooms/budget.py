@@ -20,7 +20,7 @@ from lapwing.kernel.budget.ledger import Ledger
 from lapwing.model.certificate.certificate import certificate_in
 from lapwing.present.promises import protected
 from lapwing.release.runs.account_terms import change_limit, open_account
-from lapwing.release.runs.settings import TableSettings
+from lapwing.release.runs.settings import Settings
 from lapwing.release.runs.shares import USUAL_DELTA, selection_delta
 
 _ROOM: Final = "budget"
@@ -221,7 +221,7 @@ def _plan(job: Job, account: dict[str, Any] | None) -> dict[str, Any]:
     return {"asked": asked_for(settings), "refusal": refusal, "leaves": leaves}
 
 
-def _leaves(balance: Balance, settings: TableSettings) -> str:
+def _leaves(balance: Balance, settings: Settings) -> str:
     return balance.describe(left_after(balance, settings))
 
 

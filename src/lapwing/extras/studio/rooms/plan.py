@@ -29,7 +29,8 @@ from lapwing.present.promises import purchase_facts
 from lapwing.release.plans import Plan
 from lapwing.release.runs.plan.effort import MACHINE
 from lapwing.release.runs.plan.planning import Foreseen, expected_terms, foreseen, planned
-from lapwing.release.runs.settings import TableSettings, read_settings, spending_of
+from lapwing.release.runs.reading import read_settings
+from lapwing.release.runs.settings import Settings, spending_of
 
 _ROOM: Final = "plan"
 _ASKED: Final = ("epsilon", "delta", "mechanism", "neighbours")
@@ -51,7 +52,7 @@ _KEPT: Final = 64
 class _Shown:
     """A plan, and what is to be expected of it; notes: but what policies say, which may change."""
 
-    settings: TableSettings
+    settings: Settings
     notes: tuple[Notice, ...]
     plan: Plan
     asked: str
@@ -138,7 +139,7 @@ def _found(job: Job, choices: Choices) -> dict[str, Any]:
     }
 
 
-def _together(settings: TableSettings) -> str:
+def _together(settings: Settings) -> str:
     """Say what the release costs with what was bought before; empty where nothing was, under its terms."""
     request, terms = settings.request, (settings.relation, settings.schema.unit_label)
     bought = settings.schema.purchases
@@ -198,14 +199,15 @@ def _planned(schema: str, rows: int, choices: tuple[str, ...]) -> _Shown:
     """Return a plan; a function of the schema, as JSON, and of choices alone."""
     asked: dict[str, Any] = {name: value or None for name, value in zip(_ASKED, choices, strict=True)}
     settings = read_settings(json.loads(schema), rho=None, expected_rows=rows, seed=0, **asked)
-    terms = expected_terms(settings.relation, settings.schema, rows)
-    found = planned(settings, terms)
+    table = settings.first
+    terms = expected_terms(table.relation, table.schema, rows)
+    found = planned(table, terms)
     return _Shown(
         settings=settings,
         notes=found.notes,
-        plan=plan(settings.schema, expected_rows=rows, **asked),
+        plan=plan(table.schema, expected_rows=rows, **asked),
         asked=asked_for(settings),
-        expected=foreseen(settings, terms, found.questions, rows),
+        expected=foreseen(table, terms, found.questions, rows),
     )
 
 

@@ -37,7 +37,7 @@ from lapwing.present.document import Facts, warnings_of
 from lapwing.present.promises import protected_facts
 from lapwing.release.files import write_files
 from lapwing.release.release import Release
-from lapwing.release.runs.settings import TableSettings
+from lapwing.release.runs.settings import Settings
 from lapwing.release.runs.watching import Progress, StoppedError
 from lapwing.release.targets import Targets, read_targets
 from lapwing.rows.out.outputs import whole_files
@@ -97,13 +97,13 @@ def _next(job: Job) -> dict[str, Any]:
     }
 
 
-def _facts_of(settings: TableSettings, job: Job) -> Facts:
+def _facts_of(settings: Settings, job: Job) -> Facts:
     """Return what the next release would do, each under its label."""
     account = ", ".join(filter(None, (job.choices.ledger, job.choices.dataset)))
     said = {
         "table": job.title,
         "spends": asked_for(settings),
-        "mechanism": settings.mechanism.name,
+        "mechanism": settings.name,
         "protects": " ".join(each.text for each in protected_facts(settings.relation, settings.schema.unit_label)),
         "ledger": texts()["release"]["no_ledger"] if ledger_of(job) is None else account,
         "files": ", ".join(each.name for each in _targets(job, next_release(job)).in_order),

@@ -156,7 +156,7 @@ def _certificate(
     paid = Paid.of(answers, terms, settings.request)
     filled = [field for field in map(schema.field, settings.names) if not field.blank]
     return paid.certificate(
-        settings,
+        settings.schema,
         terms,
         records,
         mechanism=settings.name,

@@ -150,7 +150,9 @@ def caches_of(need: MemoryNeed, limit: int) -> Caches:
     return Caches(codes=spare - tables, table_cells=tables // _CELL_BYTES)
 
 
-def memory_need(settings: TableSettings, questions: Sequence[PlannedQuestion], terms: Terms, rows: int | None) -> MemoryNeed:
+def memory_need(
+    settings: TableSettings, questions: Sequence[PlannedQuestion], terms: Terms, rows: int | None
+) -> MemoryNeed:
     """Return what a release needs.
 
     settings: give mechanism, columns and the width of a row; rows: expected number of rows; None where nobody said one.

@@ -163,7 +163,9 @@ def _column(
     return ColumnNoise(name=name, sd=sd, cells=cells, share=min(1.0, _SIZE * sd / rows))
 
 
-def _grades(settings: TableSettings, terms: Terms, questions: Sequence[PlannedQuestion], rows: int) -> tuple[Grade, ...]:
+def _grades(
+    settings: TableSettings, terms: Terms, questions: Sequence[PlannedQuestion], rows: int
+) -> tuple[Grade, ...]:
     """Return the grades of single columns and of pairs, by the formula of a certificate's."""
     schema = settings.schema
     cells = {column.name: compared_cells(column.domain) for column in schema.columns}
