@@ -260,7 +260,7 @@ def test_a_column_of_misfits_stops_it_and_a_mended_schema_goes_on(tmp_path):
 
 def test_misfits_that_cost_all_of_the_budget(tmp_path, monkeypatch):
     # by tables of all of its budget
-    monkeypatch.setattr("lapwing.release.runs.settings.looks_at_misfits", lambda _: True)
+    monkeypatch.setattr("lapwing.release.runs.reading.looks_at_misfits", lambda _: True)
     rooms = small_rooms(tmp_path, {"fields": BADLY})
     rooms.account()
     rooms.plan("2", mechanism="Independent")
