@@ -1,5 +1,8 @@
 """Small changes of Python code, one at a time: what a slip of the hand would leave behind.
 
+Some are slips of privacy that small tests miss: a step that large tables skip, noise that they lack, a result that is
+kept for the second call, the other relation, the last row forgotten, one container of several not known.
+
 Left alone are docstrings, annotations, decorators, imports, formatted texts, what is inside ``raise`` (texts of
 errors), ``assert`` and ``zip(strict=True)`` (a proof that is weakened changes nothing that runs).
 """
@@ -50,6 +53,9 @@ NAMES = {
     "zeros": "ones",
     "ones": "zeros",
 }
+RELATIONS = {"add-remove": "replace-one", "replace-one": "add-remove"}
+LARGE = 2_000
+"""Values from which a table is large to a slip; most tests have fewer, and some of every kind must have more."""
 SYMMETRIC = frozenset({"min", "max", "minimum", "maximum"})
 Statement = (ast.stmt, ast.excepthandler, ast.match_case)
 BODIES = ("body", "orelse", "handlers", "finalbody", "cases")
@@ -163,6 +169,51 @@ def _variants(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
     yield from _values(node)
     yield from _calls(node)
     yield from _statements(node)
+    yield from _slips(node)
+    yield from _forgotten(node)
+
+
+def _slips(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
+    match node:
+        case ast.Assign(targets=[ast.Name(id=name)], value=value) if _takes(value, name):
+            yield "large", _with(node, value=_unless_large(value, ast.Name(name, ast.Load())))
+        case ast.BinOp(left=ast.Name() | ast.Attribute() as left, op=ast.Add(), right=ast.Name() | ast.Call()):
+            yield "large", _unless_large(node, left)
+        case ast.Return(value=ast.Call() | ast.BinOp() as value):
+            first = f"globals().setdefault('_kept_{node.lineno}', {ast.unparse(value)})"
+            yield "second call", _with(node, value=_parsed(first))
+        case ast.Constant(value=str(value)) if value in RELATIONS:
+            yield "relation", ast.Constant(RELATIONS[value])
+
+
+def _forgotten(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
+    match node:
+        case ast.Call(func=ast.Name(id="range")):
+            yield "last row", _parsed(f"{ast.unparse(node)}[:-1]")
+        case ast.Call(func=ast.Name(id="len")):
+            yield "last row", _parsed(f"{ast.unparse(node)} - 1")
+        case ast.For(iter=ast.Name() | ast.Attribute() as each):
+            yield "last row", _with(node, iter=_parsed(f"list({ast.unparse(each)})[:-1]"))
+        case ast.Call(func=ast.Name(id="isinstance"), args=[value, ast.BinOp(left=left, op=ast.BitOr(), right=right)]):
+            for kind in (left, right):
+                yield "container", _with(node, args=copy.deepcopy([value, kind]))
+
+
+def _takes(value: ast.expr, name: str) -> bool:
+    """Return whether a value is made of a variable by a call or an operation."""
+    names = {each.id for each in ast.walk(value) if isinstance(each, ast.Name)}
+    return isinstance(value, ast.Call | ast.BinOp | ast.Subscript) and name in names
+
+
+def _unless_large(value: ast.expr, otherwise: ast.expr) -> ast.expr:
+    """Return an expression that is another one where that is large, or has many values."""
+    name = ast.unparse(otherwise)
+    test = _parsed(f"(len({name}) if hasattr({name}, '__len__') else {name}) < {LARGE}")
+    return ast.IfExp(test=test, body=copy.deepcopy(value), orelse=copy.deepcopy(otherwise))
+
+
+def _parsed(text: str) -> ast.expr:
+    return ast.parse(text, mode="eval").body
 
 
 def _expressions(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:

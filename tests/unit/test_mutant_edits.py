@@ -33,7 +33,7 @@ def forms(source: str) -> set[str]:
     ("source", "expected"),
     [
         ("a < b", {"a <= b", "a >= b", "pass"}),
-        ("x = a + b", {"x = a - b", "pass"}),
+        ("x = a + 0.5", {"x = a - 0.5", "pass"}),
         ("x += a", {"x -= a", "pass"}),
         ("x = 7", {"x = 8", "x = 6", "pass"}),
         ("x = not a", {"x = a", "pass"}),
@@ -56,6 +56,24 @@ def forms(source: str) -> set[str]:
 )
 def test_a_change_is_one_of_the_listed_slips(source: str, expected: set[str]) -> None:
     assert forms(source) == expected
+
+
+@pytest.mark.parametrize(
+    ("source", "slip"),
+    [
+        ("x = f(x)", "x = f(x) if (len(x) if hasattr(x, '__len__') else x) < 2000 else x"),
+        ("x = a + b", "x = a + b if (len(a) if hasattr(a, '__len__') else a) < 2000 else a"),
+        ("def f():\n    return g(a)", "def f():\n    return globals().setdefault('_kept_2', g(a))"),
+        ("x = 'add-remove'", "x = 'replace-one'"),
+        ("for i in range(n):\n    a", "for i in range(n)[:-1]:\n    a"),
+        ("for each in rows:\n    a", "for each in list(rows)[:-1]:\n    a"),
+        ("x = len(rows)", "x = len(rows) - 1"),
+        ("x = isinstance(a, A | B)", "x = isinstance(a, A)"),
+        ("x = isinstance(a, A | B)", "x = isinstance(a, B)"),
+    ],
+)
+def test_slips_that_small_tests_miss_are_among_the_changes(source: str, slip: str) -> None:
+    assert slip in forms(source)
 
 
 @pytest.mark.parametrize(
