@@ -20,7 +20,8 @@ from lapwing.mechanisms.registry import Mechanism
 from lapwing.mechanisms.shared.trees.simulation import drawn_noise
 from lapwing.mechanisms.trees.pmm.mechanism import PMM
 from lapwing.mechanisms.trees.psmm.box_cells import box_cells
-from lapwing.mechanisms.trees.psmm.mechanism import PSMM, fitted_measure
+from lapwing.mechanisms.trees.psmm.measures import fitted_measure
+from lapwing.mechanisms.trees.psmm.mechanism import PSMM
 from lapwing.schema.schemas import Schema
 
 SAMPLE = 50_000

@@ -19,8 +19,8 @@ from lapwing.kernel.noise.gaussian import discrete_gaussian
 from lapwing.kernel.noise.laplace import discrete_laplace
 from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
 from lapwing.kernel.terms import Terms
+from lapwing.mechanisms.independent import mechanism as independent
 from lapwing.mechanisms.independent.mechanism import Independent
-from lapwing.mechanisms.shared import one_way
 from lapwing.mechanisms.shared.base import Mechanism
 from lapwing.rows.source import code_table
 
@@ -98,12 +98,12 @@ def scale_from_the_number_of_rows(patch):
 
 def only_the_first_question_is_charged(patch):
     nothing_is_charged(patch)
-    honest = one_way.ask_one_way
+    honest = independent.ask_one_way
 
     def at_full_price(curator, schema, groupings, budget):
         return honest(curator, schema, groupings, budget * len(schema.columns) * 2)
 
-    patch.setattr(one_way, "ask_one_way", at_full_price)
+    patch.setattr(independent, "ask_one_way", at_full_price)
 
 
 def the_number_of_rows_is_shown(patch):

@@ -11,10 +11,10 @@ from helpers.bits import SeededBits
 from helpers.cells import answered, counts_asked, splits_asked
 from helpers.small_trees import cube_splits, summed_upwards
 from lapwing.kernel.questions.tree_counts.question import TreeCounts
-from lapwing.mechanisms.shared.trees.model import counted_prior
 from lapwing.mechanisms.shared.trees.shrinkage import shrunk_fit
 from lapwing.mechanisms.trees.kd_tree.cells import halved_cells
 from lapwing.mechanisms.trees.kd_tree.prior import leaning_cells
+from lapwing.mechanisms.trees.pmm.mechanism import counted_prior
 from lapwing.rows.source import code_table
 from lapwing.schema.groupings.hierarchies import hierarchy
 from lapwing.schema.schemas import Schema

@@ -11,7 +11,8 @@ from helpers.dense_program import KIND, NEEDED, TABLES, cells_of_table, distance
 from helpers.pmm_runs import frame_of, run, unit_columns
 from lapwing.maths.arrays import project_to_simplex
 from lapwing.mechanisms.trees.psmm.box_cells import Steps, box_cells, cover_deficits
-from lapwing.mechanisms.trees.psmm.mechanism import PSMM, fitted_measure
+from lapwing.mechanisms.trees.psmm.measures import fitted_measure
+from lapwing.mechanisms.trees.psmm.mechanism import PSMM
 from lapwing.model.sampling.marginals import marginal
 from lapwing.schema.groupings.grouping import identity
 from lapwing.schema.schemas import Schema

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from helpers.small_trees import children_of, noisy_levels, pairs_of, random_splits
-from lapwing.mechanisms.shared.trees.model import consistent_counts
 from lapwing.mechanisms.shared.trees.simulation import NoiseTree, simulated_bound
 from lapwing.mechanisms.shared.trees.trees import level_shapes, node_variances, pooled_variances, tree_least_squares
+from lapwing.mechanisms.trees.pmm.consistency import consistent_counts
 
 SEEDS = range(10)
 

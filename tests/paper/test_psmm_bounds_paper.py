@@ -19,7 +19,8 @@ from lapwing.mechanisms.shared.trees.budget import optimal_shares, paper_shares
 from lapwing.mechanisms.shared.trees.simulation import stopped_bound, theorem_4_3
 from lapwing.mechanisms.trees.psmm.accuracy import expected_complexity, noise_transport, simulated_norms, theorem_3_6
 from lapwing.mechanisms.trees.psmm.box_cells import box_cells
-from lapwing.mechanisms.trees.psmm.mechanism import PSMM, fitted_measure
+from lapwing.mechanisms.trees.psmm.measures import fitted_measure
+from lapwing.mechanisms.trees.psmm.mechanism import PSMM
 from lapwing.schema.schemas import Schema
 
 UNIT_NOISE = NoiseLaw("laplace", Fraction(1))

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from helpers.small_trees import cube_splits, is_consistent, noisy_levels, pairs_of, random_splits, summed_upwards
 from lapwing.mechanisms.shared.trees.budget import bound_factor, optimal_shares, paper_shares
-from lapwing.mechanisms.shared.trees.model import consistent_counts, fair_rounding
+from lapwing.mechanisms.shared.trees.model import fair_rounding
 from lapwing.mechanisms.shared.trees.trees import Split, level_shapes, tree_least_squares
+from lapwing.mechanisms.trees.pmm.consistency import consistent_counts
 
 seeds = st.integers(0, 2**32 - 1)
 

@@ -15,7 +15,8 @@ from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.shared.trees.stated import GAMMA
 from lapwing.mechanisms.trees.psmm.accuracy import counted_cells, noise_transport, released_statements, simulated_norms
 from lapwing.mechanisms.trees.psmm.box_cells import cells_of
-from lapwing.mechanisms.trees.psmm.mechanism import PSMM, fitted_measure
+from lapwing.mechanisms.trees.psmm.measures import fitted_measure
+from lapwing.mechanisms.trees.psmm.mechanism import PSMM
 from lapwing.schema.schemas import Schema
 
 FALSE_ALARMS = 1e-9

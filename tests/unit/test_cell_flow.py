@@ -10,7 +10,7 @@ from scipy.optimize import linprog
 
 from lapwing.mechanisms.trees.psmm.accuracy import noise_transport
 from lapwing.mechanisms.trees.psmm.box_cells import Steps, cover_deficits
-from lapwing.mechanisms.trees.psmm.mechanism import cover_line, isotonic_l1
+from lapwing.mechanisms.trees.psmm.measures import cover_line, isotonic_l1
 
 FAR = float("inf")
 

@@ -8,8 +8,8 @@ from helpers.flag_tables import KIND, WIDE, mixed_rows
 from helpers.pmm_runs import run
 from lapwing.mechanisms.shared.vectors.means import raked, weighted_mean
 from lapwing.mechanisms.shared.vectors.row_vectors import projector, row_coordinates
-from lapwing.mechanisms.shared.vectors.vector_cells import totals_of_details
 from lapwing.mechanisms.vectors.microaggregation.mechanism import Microaggregation
+from lapwing.mechanisms.vectors.microaggregation.model import totals_of_details
 from lapwing.schema.schemas import Schema
 
 DATA = mixed_rows(3000)

@@ -8,7 +8,7 @@ import pytest
 from helpers.small_trees import cube_deltas, cube_diameters, cube_splits, summed_upwards
 from lapwing.errors import ParameterError
 from lapwing.mechanisms.shared.trees.budget import default_shares, optimal_shares, paper_scales, paper_shares
-from lapwing.mechanisms.shared.trees.model import consistent_counts, fair_rounding
+from lapwing.mechanisms.shared.trees.model import fair_rounding
 from lapwing.mechanisms.shared.trees.simulation import (
     NoiseTree,
     cell_diameters,
@@ -21,6 +21,7 @@ from lapwing.mechanisms.shared.trees.simulation import (
     tree_deltas,
 )
 from lapwing.mechanisms.shared.trees.trees import Split, tree_least_squares
+from lapwing.mechanisms.trees.pmm.consistency import consistent_counts
 
 DEPTH = 6
 

@@ -8,8 +8,9 @@ import pytest
 
 from helpers.small_trees import cube_splits, is_consistent, noisy_levels
 from lapwing.errors import ParameterError
-from lapwing.mechanisms.shared.trees.model import consistent_counts, fair_rounding
+from lapwing.mechanisms.shared.trees.model import fair_rounding
 from lapwing.mechanisms.shared.trees.trees import Split, level_shapes, pooled_variances, tree_least_squares
+from lapwing.mechanisms.trees.pmm.consistency import consistent_counts
 
 
 @pytest.mark.parametrize("parent", [[], [1, 1], [0, 2], [0, 0, 0], [0, 1, 0], [-1, 0], [[0, 0]]], ids=str)

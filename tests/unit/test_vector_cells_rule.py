@@ -21,12 +21,10 @@ from lapwing.mechanisms.shared.vectors.vector_cells import (
     covariance_of,
     cut_directions,
     moment_question,
-    net_cells,
     noise_edge,
     sampling_variance,
-    total_questions,
-    totals_of,
 )
+from lapwing.mechanisms.vectors.microaggregation.model import net_cells, total_questions, totals_of
 from lapwing.schema.schemas import Schema
 
 ONE = Budget.pure(1)

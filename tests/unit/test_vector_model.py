@@ -11,13 +11,13 @@ from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
 from lapwing.mechanisms.shared.vectors.means import Means
-from lapwing.mechanisms.shared.vectors.model import (
+from lapwing.mechanisms.shared.vectors.row_vectors import row_coordinates
+from lapwing.mechanisms.vectors.microaggregation.model import (
     detail_groupings,
     detail_questions,
     detail_shares,
     means_as_model,
 )
-from lapwing.mechanisms.shared.vectors.row_vectors import row_coordinates
 from lapwing.schema.schemas import Schema
 
 REAL = {"name": "real", "type": "number", "constraints": {"minimum": 0, "maximum": 1, "required": True}}

@@ -1,6 +1,6 @@
 """Adaptive: tables at several resolutions, chosen in rounds, and particles moved towards all of them.
 
-ask -> fit -> model, a few times: one-way tables; then rounds that choose the tables which the model fits worst,
+ask -> solve -> model, a few times: one-way tables; then rounds that choose the tables which the model fits worst,
 measure them, and fit again. Of one or two columns of numbers or dates: cells of all of them together
 (`few_columns`). The default.
 """

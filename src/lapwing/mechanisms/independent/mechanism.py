@@ -1,25 +1,26 @@
 """Independent columns.
 
-ask -> fit -> model: one noisy one-way table per column, each projected on the simplex, one product atom. The
+ask -> solve -> model: one noisy one-way table per column, each projected on the simplex, one product atom. The
 baseline of every comparison: it keeps every column's own law and no relation between columns.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
 import numpy as np
 
 from lapwing.kernel.budget.budget import Budget
-from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
+from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts
 from lapwing.kernel.room.curator import Curator
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.shared.base import Mechanism, Questions
-from lapwing.mechanisms.shared.one_way import one_way_grouping, product_model
+from lapwing.mechanisms.shared.one_way import fitted_law, one_way_grouping, one_way_questions, pooled_total
 from lapwing.mechanisms.shared.settings import check_whole
 from lapwing.model.certificate.statements import Statement
-from lapwing.model.model import ReleasedModel
+from lapwing.model.model import Indexed, ReleasedModel
+from lapwing.schema.groupings.grouping import Grouping
 from lapwing.schema.schemas import Schema
 from lapwing.schema.short import short
 
@@ -116,3 +117,21 @@ def _total_deviation(groups: Sequence[int], deviations: Sequence[float], terms: 
     if terms.rows is not None or not all(deviations):
         return 0.0
     return 1 / math.sqrt(sum(1 / (size * sd**2) for size, sd in zip(groups, deviations, strict=True)))
+
+
+def product_model(curator: Curator, schema: Schema, groupings: Mapping[str, Grouping], budget: Budget) -> ReleasedModel:
+    """Spend a budget on one-way tables and return their product, one atom."""
+    tables = ask_one_way(curator, schema, groupings, budget)
+    total = pooled_total(tables, curator.terms.rows)
+    laws = {
+        column.name: Indexed(np.zeros(1, dtype=np.uint8), fitted_law(table, column.domain, total))
+        for column, table in zip(schema.columns, tables, strict=True)
+    }
+    return ReleasedModel(weights=np.ones(1), rows=round(total), laws=laws)
+
+
+def ask_one_way(
+    curator: Curator, schema: Schema, groupings: Mapping[str, Grouping], budget: Budget
+) -> tuple[NoisyCounts, ...]:
+    """Ask for one table per column."""
+    return curator.ask(*one_way_questions(schema, groupings, budget))

@@ -39,8 +39,6 @@ from lapwing.schema.short import short
 
 Variant = Literal["exact", "published"]
 
-"""Kind of the statement about how far the drawn rows' marginals are from those of the density."""
-
 _FAILURE: Final = 0.05
 _ATTEMPTS: Final = 64
 _GOLDEN: Final = 0x9E3779B97F4A7C15  # 2**64 over the golden ratio
@@ -130,7 +128,11 @@ class PrivateSampling(Mechanism):
 
     def run(self, curator: Curator, schema: Schema, budget: Budget, rng: np.random.Generator) -> ReleasedModel:
         """Return one point atom per drawn row, spending at most ``budget``."""
+        # Ask: k rows from h*, which is solved for and drawn from behind the question: the draw is the protection. Lemma
+        # of private sampling: k draws are ε-DP where h* of neighbours differs by a factor of at most exp(ε / k).
         (drawn,) = curator.ask(self._question(schema, budget, curator.terms, rng))
+
+        # Model: the rows themselves.
         laws = {
             name: Indexed(drawn.codes(place).astype(np.uint8), point_laws([0, 1]))
             for place, name in enumerate(drawn.question.columns)
@@ -195,7 +197,7 @@ class PrivateSampling(Mechanism):
         price = row_price(
             columns, degree, self._floor, terms.rows, notion=budget.notion, points=size, ceiling=self._ceiling
         )
-        allowed = math.floor(budget.amount / price)
+        allowed = math.floor(budget.amount / price)  # k
         if allowed < 1:
             raise ParameterError(
                 f"not one row can be drawn with {budget} from {columns} columns at degree {degree} and a table of "

@@ -1,12 +1,11 @@
 """Noisy one-way tables of every column, and the laws they give."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import TypeVar
 
 import numpy as np
 
-from lapwing.errors import CapacityError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts
 from lapwing.kernel.room.curator import Curator
@@ -52,37 +51,6 @@ def paid_for_rows(terms: Terms, budget: Budget) -> tuple[Budget | None, Budget]:
         return None, budget
     cost, left = budget.split([COUNT_SHARE, 1 - COUNT_SHARE])
     return cost, left
-
-
-def asked_within(ask: Callable[[float], T], rows: float) -> T:
-    """Return what is asked with a number of rows; with half as many, and half of these, while that is too much.
-
-    More rows ask for finer cells, which memory may not hold. A check before the debit has asked with one row.
-    """
-    try:
-        return ask(rows)
-    except CapacityError:
-        if rows <= 1.0:
-            raise
-    return asked_within(ask, max(1.0, rows / 2))
-
-
-def ask_one_way(
-    curator: Curator, schema: Schema, groupings: Mapping[str, Grouping], budget: Budget
-) -> tuple[NoisyCounts, ...]:
-    """Ask for one table per column."""
-    return curator.ask(*one_way_questions(schema, groupings, budget))
-
-
-def product_model(curator: Curator, schema: Schema, groupings: Mapping[str, Grouping], budget: Budget) -> ReleasedModel:
-    """Spend a budget on one-way tables and return their product, one atom."""
-    tables = ask_one_way(curator, schema, groupings, budget)
-    total = pooled_total(tables, curator.terms.rows)
-    laws = {
-        column.name: Indexed(np.zeros(1, dtype=np.uint8), fitted_law(table, column.domain, total))
-        for column, table in zip(schema.columns, tables, strict=True)
-    }
-    return ReleasedModel(weights=np.ones(1), rows=round(total), laws=laws)
 
 
 def uniform_model(schema: Schema, rows: int) -> ReleasedModel:

@@ -6,14 +6,11 @@ from typing import Literal
 
 import numpy as np
 
-from lapwing.errors import ParameterError
 from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
 from lapwing.kernel.questions.tree_counts.question import NoisyTree, TreeCounts
 from lapwing.mechanisms.shared.one_way import uniform_model
-from lapwing.mechanisms.shared.priors import Codes
-from lapwing.mechanisms.shared.trees.flows import summed
 from lapwing.mechanisms.shared.trees.shrinkage import shrunk_fit
-from lapwing.mechanisms.shared.trees.trees import Floats, Ints, Split, check_levels
+from lapwing.mechanisms.shared.trees.trees import Floats, Ints, Split
 from lapwing.model.laws import Laws, uniform_law
 from lapwing.model.model import Indexed, ReleasedModel, narrow, whole_rows
 from lapwing.schema.groupings.domains import Domain
@@ -60,61 +57,10 @@ def _rounded_left(left: Floats, right: Floats, whole: Ints, rng: np.random.Gener
     return np.minimum(np.maximum(low.astype(np.int64), 0), whole)
 
 
-def consistent_counts(
-    noisy_levels: Sequence[Ints], splits: Sequence[Split], how: Literal["uniform", "proportional"] = "uniform"
-) -> list[Ints]:
-    """Make a tree of noisy counts consistent as Algorithm 3 of the paper does: top-down, pair by pair.
-
-    noisy_levels: sequence of int64, noisy counts of all ``L + 1`` levels; negative ones are read as 0 (step 2 of the
-    algorithm); how: which comparable pair with the right sum replaces ``(a, b)``: the nearest to it, or to the ray
-    through it. Returns list of int64, counts of each level, at least 0; children sum to their parent and are comparable
-    with their noisy counts.
-
-    He, Vershynin, Zhu, "Algorithmically Effective Differentially Private Synthetic Data", Algorithm 3 and Lemma 4.7.
-    The paper leaves ties open: here the odd unit goes left where the parent's count is odd.
-
-    >>> split = Split(0, np.array([0, 0]))
-    >>> [level.tolist() for level in consistent_counts([np.array([8]), np.array([9, 3])], [split])]
-    [[8], [7, 1]]
-    >>> [level.tolist() for level in consistent_counts([np.array([8]), np.array([9, 3])], [split], "proportional")]
-    [[8], [6, 2]]
-    """
-    if how not in ("uniform", "proportional"):
-        raise ParameterError(f"how must be uniform or proportional, got {how!r}", code="LW390")
-    check_levels(noisy_levels, splits, [0.0] * len(noisy_levels))
-    left_part = _uniform_left if how == "uniform" else _proportional_left
-    final = [np.maximum(noisy_levels[0], 0)]
-    for split, noisy in zip(splits, noisy_levels[1:], strict=True):
-        above, counts = final[-1], np.maximum(noisy, 0)
-        lefts = [left_part(*split.halves(counts, each), split.at(above, each.parents)) for each in split.dividing]
-        final.append(split.divided(above, lefts))
-    return final
-
-
-def _uniform_left(a: Ints, b: Ints, whole: Ints) -> Ints:
-    # Half the surplus or deficit each. Where the deficit empties one child, the other keeps all: still comparable.
-    half = (whole - a - b + (whole & 1)) >> 1
-    return np.minimum(np.maximum(a + half, 0), whole)
-
-
-def _proportional_left(a: Ints, b: Ints, whole: Ints) -> Ints:
-    total = a + b
-    # Where both are 0 there is no ray, and the uniform choice is as near as any.
-    # One division of whole numbers, so that ties are seen exactly up to products of 2^53.
-    exact = np.divide(whole.astype(np.float64) * a, total, out=0.5 * whole, where=total > 0)
-    odd = (whole & 1).astype(bool)
-    nearest = np.where(odd, np.floor(exact + 0.5), np.ceil(exact - 0.5)).astype(np.int64)
-    # Beyond 2^53 floats can miss the nearest, and must not miss comparability.
-    low, high = np.minimum(a, np.maximum(whole - b, 0)), np.maximum(np.minimum(a, whole), whole - b)
-    bounded: Ints = np.minimum(np.maximum(nearest, low), high)
-    return bounded
-
-
 # -- From the noisy counts of a tree to a released model.
 
 
 Placement = Literal["uniform", "centre"]
-Consistency = Literal["uniform", "proportional"]
 KnownRoot = tuple[float, float]
 """A number of rows and its variance."""
 
@@ -139,17 +85,6 @@ def fitted_leaves(
         levels[0], variances[0] = np.full(noisy.question.shapes[0], pooled), (1 - part) * variance
     splits = tree_splits(noisy.question)
     return fair_rounding(shrunk_fit(levels, splits, variances, _even_parts(noisy.question), priors), splits, rng)[-1]
-
-
-def counted_prior(question: TreeCounts, codes: Codes) -> list[Floats]:
-    """Return how many of a prior's rows are in each cell of a tree, level by level."""
-    shape = question.shapes[-1]
-    runs = [
-        np.searchsorted(nested.cuts, codes[name], side="right")
-        for name, nested in zip(question.columns, question.hierarchies, strict=True)
-    ]
-    leaves = np.bincount(np.ravel_multi_index(runs, shape), minlength=math.prod(shape)).astype(np.float64)
-    return [each[0] for each in summed(leaves.reshape(1, *shape), tree_splits(question))]
 
 
 def known_root(question: TreeCounts, rows: int | None, bought: NoisyCounts | None) -> KnownRoot | None:
@@ -180,14 +115,6 @@ def has_exact_root(question: TreeCounts) -> bool:
 
 def _covers_all(question: TreeCounts) -> bool:
     return all(nested.covered == nested.values + nested.reserved for nested in question.hierarchies)
-
-
-def greedy_leaves(noisy: NoisyTree, rows: int | None, how: Consistency) -> np.ndarray:
-    """Return the counts of the deepest level by the paper's greedy consistency."""
-    root = noisy.levels[0]
-    first = np.full(noisy.question.shapes[0], rows) if root is None else root
-    levels = [first, *(level for level in noisy.levels[1:] if level is not None)]
-    return consistent_counts(levels, tree_splits(noisy.question), how)[-1]
 
 
 def cells_as_model(

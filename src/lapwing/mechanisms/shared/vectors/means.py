@@ -11,15 +11,12 @@ from typing import Final
 import numpy as np
 
 from lapwing.kernel.budget.budget import Budget
-from lapwing.kernel.questions.cell_sums.question import MEAN_BITS, CellSums, NoisySums
-from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
+from lapwing.kernel.questions.cell_sums.question import CellSums, NoisySums
 from lapwing.kernel.questions.second_moment.question import SecondMoment
 from lapwing.kernel.questions.shared.coordinates import Coordinates
 from lapwing.kernel.questions.shared.projections import Projection
-from lapwing.kernel.room.curator import Curator
 from lapwing.kernel.terms import Terms
 from lapwing.maths.arrays import project_to_simplex
-from lapwing.mechanisms.shared.one_way import told_rows
 from lapwing.mechanisms.shared.vectors.row_vectors import Projector
 from lapwing.mechanisms.shared.vectors.vector_cells import (
     CELL_ROWS,
@@ -28,13 +25,8 @@ from lapwing.mechanisms.shared.vectors.vector_cells import (
     chosen_bins,
     covariance_of,
     cut_directions,
-    moment_question,
-    net_cells,
     noise_edge,
     sampling_variance,
-    total_questions,
-    totals_of,
-    totals_of_details,
 )
 
 # -- Move the means of weighted cells so that their covariance comes near a noisy one.
@@ -113,7 +105,6 @@ CELL_SHARES: Final = (Fraction(6, 16), Fraction(1, 16), Fraction(9, 16))
 CALIBRATIONS: Final = 3
 RAKINGS: Final = 20
 FLOOR: Final = 1e-4  # part of the totals that every cell has at least, so that raking finds something to scale
-LARGEST: Final = 1 / 3  # part of the largest eigenvalue there can be that tables are known to have
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -144,54 +135,6 @@ class CellSettings:
     calibrate: bool = True
     fit_moments: bool = True
     is_box: bool = True
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class VectorCells:
-    """Say how rows become vectors, how these are put into cells, and in which convex set means lie."""
-
-    coordinates: Coordinates
-    settings: CellSettings
-    project: Projector
-
-
-def microaggregated_means(
-    curator: Curator, cells: VectorCells, budget: Budget, details: Sequence[NoisyCounts] = ()
-) -> Means:
-    """Spend a budget on cells and return their weights and means; details: finer tables that were paid for before."""
-    coordinates, settings, project, terms = cells.coordinates, cells.settings, cells.project, curator.terms
-    if asks_totals_alone(coordinates, budget, terms, settings):
-        totals = totals_of(curator.ask(*total_questions(coordinates, budget, terms)), terms)
-        totals = _with_details(totals, coordinates, details)
-        return Means(np.ones(1), project(totals.mean[None]), totals.rows)
-    of_totals, left = budget.split([settings.one_way_share, 1 - settings.one_way_share])
-    totals = totals_of(curator.ask(*total_questions(coordinates, of_totals, terms)), terms)
-    totals = _with_details(totals, coordinates, details)
-    costs = left.split(CELL_SHARES)
-    if not has_cells(coordinates, costs[0], totals.rows, terms, settings):
-        again = totals_of(curator.ask(*total_questions(coordinates, left, terms)), terms)
-        pooled = totals.pooled(again)
-        return Means(np.ones(1), project(pooled.mean[None]), pooled.rows)
-
-    (moment,) = curator.ask(moment_question(coordinates, costs[0]))
-    projection = chosen_cells(
-        coordinates, moment, totals, most_cells(coordinates, costs, totals.rows, terms, settings), settings
-    )
-    counts, sums = curator.ask(*cell_questions(coordinates, projection, costs))
-    return solved(moment, counts, sums, totals, settings=settings, project=project)
-
-
-def asks_totals_alone(coordinates: Coordinates, budget: Budget, terms: Terms, settings: CellSettings) -> bool:
-    """Tell whether a number of rows that is told in advance leaves nothing to ask but totals: all at once, then."""
-    if terms.rows is None and terms.expected_rows is None:
-        return False
-    _, left = budget.split([settings.one_way_share, 1 - settings.one_way_share])
-    return not has_cells(coordinates, left.split(CELL_SHARES)[0], float(told_rows(terms)), terms, settings)
-
-
-def _with_details(totals: Totals, coordinates: Coordinates, details: Sequence[NoisyCounts]) -> Totals:
-    """Return totals pooled with what finer tables say of them."""
-    return totals.pooled(totals_of_details(coordinates, details)) if details else totals
 
 
 def chosen_cells(
@@ -232,16 +175,6 @@ def solved(
     if settings.calibrate and settings.is_box:
         means = raked(means, weights, project(pooled.mean[None])[0], moment.question.coordinates)
     return Means(weights, means, pooled.rows)
-
-
-def has_cells(coordinates: Coordinates, cost: Budget, rows: float, terms: Terms, settings: CellSettings) -> bool:
-    """Tell whether a second moment is worth its cost: not if noise alone passes what the largest eigenvalue may be."""
-    columns = len(coordinates.columns)
-    if columns < 2 or settings.directions is not None:
-        return columns > 1 and bool(settings.directions)
-    question = moment_question(coordinates, cost)
-    sd = question.noise(terms.relation, terms.max_rows).sd / question.scale / rows
-    return noise_edge(coordinates.size, sd) < LARGEST * (columns - 1)
 
 
 def most_cells(
@@ -294,30 +227,3 @@ def raked(means: np.ndarray, weights: np.ndarray, mean: np.ndarray, coordinates:
             shares /= np.maximum(shares.sum(axis=1, keepdims=True), 1e-300)
         moved[:, block] = low + (1.0 - low) * shares[:, 1:] if kind == "line" else shares
     return moved
-
-
-def paper_questions(coordinates: Coordinates, budget: Budget) -> tuple[SecondMoment, tuple[Budget, Budget]]:
-    """Return the question for the second moment with the paper's constants, and what counts and means cost."""
-    of_moment, of_rows, of_means = budget.split([1, 1, 1])
-    question = SecondMoment(coordinates=coordinates, diagonal=True, bound="paper", cost=of_moment)
-    return question, (of_rows, of_means)
-
-
-def paper_means(curator: Curator, coordinates: Coordinates, budget: Budget, damping: int, project: Projector) -> Means:
-    """Return the weights and damped means of Algorithm 2, with its constants."""
-    rows = curator.terms.rows
-    assert rows is not None
-    question, (of_rows, of_means) = paper_questions(coordinates, budget)
-    (moment,) = curator.ask(question)
-    products = np.zeros((coordinates.size, coordinates.size))
-    first, second = question.pairs
-    products[first, second] = moment.values / (question.scale * max(1, rows))
-    products[second, first] = products[first, second]
-
-    projection = net_cells(coordinates, products, rows)
-    counts, means = curator.ask(
-        CellSums(coordinates=coordinates, projection=projection, summed="rows", cost=of_rows),
-        CellSums(coordinates=coordinates, projection=projection, summed="damped means", damping=damping, cost=of_means),
-    )
-    weights = project_to_simplex(counts.values, 1.0 * max(1, rows)) / max(1, rows)
-    return Means(weights, project(means.values / 2.0**MEAN_BITS), float(max(1, rows)))

@@ -169,27 +169,6 @@ def projector(coordinates: Coordinates, own: Projector | None = None) -> Project
     return box if own is None else lambda points: checked_projection(own, box(points), box)
 
 
-def checked_projection(own: Projector, points: np.ndarray, box: Projector) -> np.ndarray:
-    """Return what a projection of one's own makes of points, or refuse it."""
-    found = _as_numbers(own(points.copy()))
-    if found.shape != points.shape or not np.isfinite(found).all():
-        raise ParameterError(
-            f"convex_set must return an array of finite numbers of shape {points.shape}; check the callable",
-            code="LW344",
-        )
-    if np.abs(box(found) - found).max(initial=0.0) > 1e-9:
-        raise ParameterError(
-            "convex_set returned points outside the box of the schema; intersect its set with the box", code="LW344"
-        )
-    again = _as_numbers(own(found.copy()))
-    if again.shape != found.shape or not np.abs(again - found).max(initial=0.0) <= 1e-6:
-        raise ParameterError(
-            "convex_set moved points that it returned itself, so it is no projection; check the callable",
-            code="LW344",
-        )
-    return found
-
-
 def _as_numbers(returned: object) -> np.ndarray:
     """Return what a callable gave as an array of float64; an empty one where it is no array of real numbers."""
     try:
@@ -212,3 +191,24 @@ def _blocks(coordinates: Coordinates) -> Blocks:
         else:
             by_width.setdefault(block.size, []).append(block)
     return Blocks(lows, [np.array(blocks) for blocks in by_width.values()])
+
+
+def checked_projection(own: Projector, points: np.ndarray, box: Projector) -> np.ndarray:
+    """Return what a projection of one's own makes of points, or refuse it."""
+    found = _as_numbers(own(points.copy()))
+    if found.shape != points.shape or not np.isfinite(found).all():
+        raise ParameterError(
+            f"convex_set must return an array of finite numbers of shape {points.shape}; check the callable",
+            code="LW344",
+        )
+    if np.abs(box(found) - found).max(initial=0.0) > 1e-9:
+        raise ParameterError(
+            "convex_set returned points outside the box of the schema; intersect its set with the box", code="LW344"
+        )
+    again = _as_numbers(own(found.copy()))
+    if again.shape != found.shape or not np.abs(again - found).max(initial=0.0) <= 1e-6:
+        raise ParameterError(
+            "convex_set moved points that it returned itself, so it is no projection; check the callable",
+            code="LW344",
+        )
+    return found

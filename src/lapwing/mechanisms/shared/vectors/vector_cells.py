@@ -1,19 +1,16 @@
 """Which directions are cut into how many cells: public rules of the rows, the columns and the noise."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
 from lapwing.kernel.budget.budget import Budget
-from lapwing.kernel.questions.cell_sums.question import CellSums, NoisySums
-from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
+from lapwing.kernel.questions.cell_sums.question import NoisySums
 from lapwing.kernel.questions.second_moment.question import SecondMoment
 from lapwing.kernel.questions.shared.coordinates import Coordinates
 from lapwing.kernel.questions.shared.projections import LARGEST_PROJECTION, MOST_DIRECTIONS, Projection
-from lapwing.kernel.terms import Terms
 from lapwing.maths.lattice_net import private_net
 from lapwing.mechanisms.shared.vectors.row_vectors import is_binary
 
@@ -55,52 +52,6 @@ def _pooled(
     first, second = np.square(one_sd), np.square(np.where(says, two_sd, 1.0))
     share = np.where(says, first / np.maximum(first + second, np.finfo(np.float64).tiny), 0.0)
     return np.asarray(one + share * (two - one)), np.sqrt(np.where(says, share * second, first))
-
-
-def total_questions(coordinates: Coordinates, cost: Budget, terms: Terms) -> tuple[CellSums, ...]:
-    """Return the questions for the number of rows, unless it is public, and for the sums of all coordinates."""
-    if terms.rows is not None:
-        return (CellSums(coordinates=coordinates, projection=None, summed="vectors", cost=cost),)
-    blocks = max(1, coordinates.row_norm // coordinates.unit)
-    of_rows, of_sums = cost.split([1, blocks])
-    return (
-        CellSums(coordinates=coordinates, projection=None, summed="rows", cost=of_rows),
-        CellSums(coordinates=coordinates, projection=None, summed="vectors", cost=of_sums),
-    )
-
-
-def totals_of(answers: tuple[NoisySums, ...], terms: Terms) -> Totals:
-    """Return the totals that answers to `total_questions` give."""
-    sums = answers[-1]
-    assert isinstance(sums.question, CellSums)
-    unit = sums.question.coordinates.unit
-    rows = float(terms.rows) if terms.rows is not None else float(answers[0].values[0])
-    rows_sd = 0.0 if terms.rows is not None else answers[0].noise.sd
-    deviations = np.full(sums.question.coordinates.size, sums.noise.sd / unit)
-    return Totals(max(1.0, rows), rows_sd, sums.values[0] / unit, deviations)
-
-
-def totals_of_details(coordinates: Coordinates, details: Sequence[NoisyCounts]) -> Totals:
-    """Return what finer one-way tables say of the totals: infinite deviations where they say nothing.
-
-    details: at least one, of columns that are lists; each group of theirs lies inside one of the coordinates.
-    """
-    sums, variances = np.zeros(coordinates.size), np.full(coordinates.size, np.inf)
-    starts = np.cumsum((0, *coordinates.widths))
-    for answer in details:
-        place = coordinates.columns.index(answer.question.columns[0])
-        (finer,), coarse, width = answer.question.groupings, coordinates.groupings[place], coordinates.widths[place]
-        firsts, _, fine = finer.pieces()
-        owner = np.zeros(finer.groups, dtype=np.int64)
-        owner[fine] = coarse.apply(firsts)
-        counts = answer.whole
-        block = slice(starts[place], starts[place + 1])
-        owner = owner[: counts.size]
-        sums[block] = np.bincount(owner, counts, minlength=coarse.groups)[:width]
-        variances[block] = np.bincount(owner, minlength=coarse.groups)[:width] * answer.noise.sd**2
-    cells = sum(answer.whole.size for answer in details)
-    total = sum(float(answer.whole.sum()) for answer in details) / len(details)
-    return Totals(total, math.sqrt(cells) * details[0].noise.sd / len(details), sums, np.sqrt(variances))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -216,6 +167,19 @@ def cut_directions(
     return Projection(directions=whole, cuts=tuple(cuts), origin=np.zeros(0, dtype=np.int64))
 
 
+def _signed(vectors: np.ndarray) -> np.ndarray:
+    """Return vectors with the sign that makes their largest entry positive: eigenvectors have none of their own."""
+    largest = np.take_along_axis(vectors, np.abs(vectors).argmax(axis=0)[None], axis=0)
+    return vectors * np.where(largest < 0, -1.0, 1.0)
+
+
+def _whole_directions(coordinates: Coordinates, vectors: np.ndarray) -> tuple[np.ndarray, float]:
+    """Return directions as whole numbers, and what 1 unit is along them."""
+    room = (LARGEST_PROJECTION // (2 * max(1, coordinates.row_norm))).bit_length() - 1
+    scale = 2 ** min(DIRECTION_BITS, room)
+    return np.rint(vectors * scale).astype(np.int64), float(scale * coordinates.unit)
+
+
 def net_cells(coordinates: Coordinates, moment: np.ndarray, rows: float) -> Projection | None:
     """Return the paper's cells: nearest points of a net in the ball of the leading eigenvectors.
 
@@ -233,16 +197,3 @@ def net_cells(coordinates: Coordinates, moment: np.ndarray, rows: float) -> Proj
         spacing=choice.spacing(radius),
         norm=choice.budget(radius),
     )
-
-
-def _signed(vectors: np.ndarray) -> np.ndarray:
-    """Return vectors with the sign that makes their largest entry positive: eigenvectors have none of their own."""
-    largest = np.take_along_axis(vectors, np.abs(vectors).argmax(axis=0)[None], axis=0)
-    return vectors * np.where(largest < 0, -1.0, 1.0)
-
-
-def _whole_directions(coordinates: Coordinates, vectors: np.ndarray) -> tuple[np.ndarray, float]:
-    """Return directions as whole numbers, and what 1 unit is along them."""
-    room = (LARGEST_PROJECTION // (2 * max(1, coordinates.row_norm))).bit_length() - 1
-    scale = 2 ** min(DIRECTION_BITS, room)
-    return np.rint(vectors * scale).astype(np.int64), float(scale * coordinates.unit)

@@ -1,6 +1,6 @@
 """KDTree splits cells where there are many rows, and counts the leaves afresh; Grid is KDTree without decisions.
 
-ask -> fit -> model: noisy decisions from the root down (KDTree), noisy counts of the leaves, one atom per leaf that is
+ask -> solve -> model: noisy decisions from the root down (KDTree), noisy counts of the leaves, one atom per leaf that is
 kept. A grid may have more cells than can be written out.
 """
 
@@ -14,7 +14,7 @@ from typing import ClassVar, Final, Literal, Self
 
 import numpy as np
 
-from lapwing.errors import ParameterError
+from lapwing.errors import CapacityError, ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import NoiseLaw, log_tail, row_sensitivity
 from lapwing.kernel.questions.questions import Answer
@@ -25,7 +25,7 @@ from lapwing.kernel.room.curator import Curator
 from lapwing.kernel.terms import Terms
 from lapwing.maths.selection_threshold import least_safe
 from lapwing.mechanisms.shared.base import Mechanism, Questions
-from lapwing.mechanisms.shared.one_way import asked_within, known_rows, told_rows
+from lapwing.mechanisms.shared.one_way import T, known_rows, told_rows
 from lapwing.mechanisms.shared.priors import Codes, spread_codes
 from lapwing.mechanisms.shared.settings import check_choice, check_number
 from lapwing.mechanisms.shared.trees.cell_levels import epsilon_of
@@ -188,13 +188,19 @@ class KDTree(Mechanism):
         """Return one atom per leaf with a positive count, and one per cell of the priors' rows."""
         rows, left = known_rows(curator, budget) if self._is_steered else (1.0, budget)
         decisions, counts = asked_within(partial(self._questions, schema, left, curator.terms), rows)
-        if decisions is not None:  # Algorithms 2 and 3, ε': which cells are split
-            (splits,) = curator.ask(decisions)
+
+        # Ask, with ε' + ε'' = ε (Theorem 8): which cells are split, then the noisy counts of the leaves.
+        if decisions is not None:
+            (splits,) = curator.ask(decisions)  # Algorithm 3, line 5: |P| + noise > τ between the edges s1 and s2
             counts = replace(counts, tree=splits.tree)
-        (noisy,) = curator.ask(counts)  # Algorithm 1, lines 9 and 10, ε'' (Theorem 8): noise on v, and the filter t
+        (noisy,) = curator.ask(counts)  # Algorithm 1, lines 9 and 10: noise on v, and the filter t
+
+        # Solve: counts that are no longer negative, near the priors' where there are some.
         total = released_rows(noisy, curator.terms.rows)
         priors = [spread_codes(each, schema, rng) for each in self.priors]
         cells, weights = self._weighted(noisy, total, priors)
+
+        # Model (Algorithm 1, line 12): rows in the cells, or at their centres c_i, by these weights.
         return weighted_cells(schema, counts.tree, cells, weights, total, placement=self.placement)
 
     def statements(
@@ -265,6 +271,7 @@ class KDTree(Mechanism):
         scale = decisions.noise(terms.relation, terms.max_rows).parameter
         if self.tau == "auto":
             return math.floor(_scales(AUTO_SCALES[self.split_rule], decisions.tree) * scale)
+        # Lemma 10: log((2^h + n (h' - h)) / δ), times the noise's scale.
         scales = math.log(decisions.tree.cells + round(rows) * decisions.deciding) - math.log(LEMMA_DELTA)
         return math.floor(scale * Fraction(scales))
 
@@ -362,12 +369,18 @@ class Grid(Mechanism):
         is_given, terms = self._is_given, curator.terms
         rows, left = (1.0, budget) if is_given else known_rows(curator, budget)
         question = asked_within(partial(self._question, schema, left, terms), rows)
-        (noisy,) = curator.ask(question)  # Algorithm 1, lines 9 and 10: noise on v, and the filter t
+
+        # Ask (Algorithm 1, lines 9 and 10): noise on v, and the filter t; of empty cells by Algorithm 5.
+        (noisy,) = curator.ask(question)
+
+        # Solve: nothing for the filter, else counts that are no longer negative.
         is_bought = not is_given and terms.rows is None and terms.expected_rows is None
         total = released_rows(noisy, terms.rows)
         if is_bought:  # the kept cells are a part of the table
             total = max(total if self.fit == "threshold" else 0, round(rows))
         weights = leaf_weights(noisy, total, self._least(noisy.noise))
+
+        # Model (line 12): rows in the cells, or at their centres c_i, by these weights.
         return weighted_cells(schema, noisy.question.tree, noisy.leaves, weights, total, placement=self.placement)
 
     def statements(
@@ -496,3 +509,16 @@ def default_threshold(noise: NoiseLaw, cells: int, rows: float) -> int:
     """Return the least threshold from 1 on with which empty cells are expected to bring at most 1 % of the rows."""
     log_most = math.log(max(1.0, rows) * EMPTY_SHARE)
     return least_safe(lambda threshold: log_empty_records(noise, threshold, cells) <= log_most)
+
+
+def asked_within(ask: Callable[[float], T], rows: float) -> T:
+    """Return what is asked with a number of rows; with half as many, and half of these, while that is too much.
+
+    More rows ask for finer cells, which memory may not hold. A check before the debit has asked with one row.
+    """
+    try:
+        return ask(rows)
+    except CapacityError:
+        if rows <= 1.0:
+            raise
+    return asked_within(ask, max(1.0, rows / 2))

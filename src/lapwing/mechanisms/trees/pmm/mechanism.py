@@ -1,8 +1,9 @@
 """The private measure mechanism.
 
-ask -> fit -> model: noisy counts of a tree of nested cells, made consistent, and rows placed in the leaf cells.
+ask -> solve -> model: noisy counts of a tree of nested cells, made consistent, and rows placed in the leaf cells.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -21,7 +22,7 @@ from lapwing.kernel.room.curator import Curator
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.shared.base import Mechanism, Questions
 from lapwing.mechanisms.shared.one_way import bought_rows, fitted_law, one_way_grouping, told_rows
-from lapwing.mechanisms.shared.priors import spread_codes
+from lapwing.mechanisms.shared.priors import Codes, spread_codes
 from lapwing.mechanisms.shared.settings import check_choice, check_whole
 from lapwing.mechanisms.shared.trees.accuracy import (
     counted_tree,
@@ -30,19 +31,20 @@ from lapwing.mechanisms.shared.trees.accuracy import (
     planned_statements,
     released_statements,
 )
+from lapwing.mechanisms.shared.trees.flows import summed
 from lapwing.mechanisms.shared.trees.model import (
-    Consistency,
     Placement,
     cells_as_model,
-    counted_prior,
     fitted_leaves,
-    greedy_leaves,
     has_exact_root,
     known_root,
+    tree_splits,
 )
 from lapwing.mechanisms.shared.trees.plans import TreePlan, default_plan, paper_plan, tree_shapes
 from lapwing.mechanisms.shared.trees.shapes import TreeShape
 from lapwing.mechanisms.shared.trees.simulation import NoiseTree
+from lapwing.mechanisms.shared.trees.trees import Floats
+from lapwing.mechanisms.trees.pmm.consistency import Consistency, greedy_leaves
 from lapwing.model.certificate.statements import Statement
 from lapwing.model.model import Indexed, ReleasedModel, whole_rows
 from lapwing.schema.schemas import Schema
@@ -50,16 +52,6 @@ from lapwing.schema.short import short
 
 UNCUT_SHARE: Final = Fraction(1, 20)  # of the budget, for one-way tables of the columns that the tree never cuts
 UNCUT_GROUPS: Final = 16
-
-
-def with_columns(model: ReleasedModel, schema: Schema, tables: Sequence[NoisyCounts]) -> ReleasedModel:
-    """Return a model in which each column that was counted by itself has the law of its noisy table."""
-    laws = dict(model.laws)
-    for table in tables:
-        (name,) = table.question.columns
-        law = fitted_law(table, schema.field(name).domain, float(max(1, model.rows)))
-        laws[name] = Indexed(np.zeros(model.atoms, dtype=np.uint8), law)
-    return replace(model, laws=laws)
 
 
 Variant = Literal["default", "paper"]
@@ -150,16 +142,20 @@ class PMM(Mechanism):
         """Return one atom per leaf cell with a positive count, spending exactly ``budget``."""
         terms = curator.terms
         shapes = tree_shapes(schema, self.depth, self.max_nodes, is_paper=self.variant == "paper")
+
+        # Ask (Algorithm 4, steps 1 and 2): n_theta + Z_theta for each cell of the tree, sigma_j on level j.
         is_told = self.variant == "paper" and self.depth is not None
         bought, left = (None, budget) if is_told else bought_rows(curator, budget)
         rows = float(told_rows(terms) if bought is None else max(1, whole_rows(int(bought.counts))))
         question, of_columns = self._questions(shapes, schema, terms, left, rows)
-
         (noisy,) = curator.ask(question)
         tables = curator.ask(*of_columns) if of_columns else ()
-        model = cells_as_model(
-            schema, question, self._solved(noisy, schema, terms, bought, rng), terms.rows, self.placement
-        )
+
+        # Solve (step 3): consistent counts m_theta, m_theta0 + m_theta1 = m_theta.
+        leaves = self._solved(noisy, schema, terms, bought, rng)
+
+        # Model (step 4): m_theta rows in each leaf cell.
+        model = cells_as_model(schema, question, leaves, terms.rows, self.placement)
         return with_columns(model, schema, tables)
 
     def statements(
@@ -212,7 +208,7 @@ class PMM(Mechanism):
     def _tree_plan(self, shapes: Sequence[TreeShape], terms: Terms, budget: Budget, rows: float) -> TreePlan:
         """Return the plan of the variant."""
         if self.variant == "paper":
-            return paper_plan(shapes[0], terms, budget, self.depth, rows)
+            return paper_plan(shapes[0], terms, budget, self.depth, rows)  # sigma_j of (A.4)
         return default_plan(shapes, terms, budget, self.depth, rows)
 
     def _noise_tree(
@@ -228,6 +224,27 @@ class PMM(Mechanism):
     ) -> np.ndarray:
         """Return consistent counts of the leaf cells."""
         if self.variant == "paper":
-            return greedy_leaves(noisy, terms.rows, self.consistency)
+            return greedy_leaves(noisy, terms.rows, self.consistency)  # Algorithm 3
         priors = [counted_prior(noisy.question, spread_codes(each, schema, rng)) for each in self.priors]
         return fitted_leaves(noisy, known_root(noisy.question, terms.rows, bought), rng, priors)
+
+
+def counted_prior(question: TreeCounts, codes: Codes) -> list[Floats]:
+    """Return how many of a prior's rows are in each cell of a tree, level by level."""
+    shape = question.shapes[-1]
+    runs = [
+        np.searchsorted(nested.cuts, codes[name], side="right")
+        for name, nested in zip(question.columns, question.hierarchies, strict=True)
+    ]
+    leaves = np.bincount(np.ravel_multi_index(runs, shape), minlength=math.prod(shape)).astype(np.float64)
+    return [each[0] for each in summed(leaves.reshape(1, *shape), tree_splits(question))]
+
+
+def with_columns(model: ReleasedModel, schema: Schema, tables: Sequence[NoisyCounts]) -> ReleasedModel:
+    """Return a model in which each column that was counted by itself has the law of its noisy table."""
+    laws = dict(model.laws)
+    for table in tables:
+        (name,) = table.question.columns
+        law = fitted_law(table, schema.field(name).domain, float(max(1, model.rows)))
+        laws[name] = Indexed(np.zeros(model.atoms, dtype=np.uint8), law)
+    return replace(model, laws=laws)

@@ -1,6 +1,6 @@
 """Microaggregation: means of similar rows, in cells along the leading directions.
 
-ask -> fit -> model: totals and second moment, counts and sums of cells, one product of Bernoullis (and other simple
+ask -> solve -> model: totals and second moment, counts and sums of cells, one product of Bernoullis (and other simple
 laws) per cell.
 """
 
@@ -24,18 +24,27 @@ from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.shared.base import Mechanism, Questions
 from lapwing.mechanisms.shared.one_way import told_rows
 from lapwing.mechanisms.shared.settings import check_choice, check_number, check_whole
-from lapwing.mechanisms.shared.vectors.certified_pairs import pair_statements, planned_noise
-from lapwing.mechanisms.shared.vectors.means import CellSettings, VectorCells, paper_means, paper_questions
-from lapwing.mechanisms.shared.vectors.model import (
+from lapwing.mechanisms.shared.vectors.means import CellSettings
+from lapwing.mechanisms.shared.vectors.row_vectors import (
+    Numbers,
+    checked_projection,
+    projector,
+    row_coordinates,
+)
+from lapwing.mechanisms.vectors.microaggregation.certified_pairs import pair_statements, planned_noise
+from lapwing.mechanisms.vectors.microaggregation.model import (
     INTERVALS,
+    Details,
+    VectorCells,
     details_and_rest,
     fitting_cells,
     fixed_cells,
     means_as_model,
-    microaggregated_model,
+    microaggregated_means,
+    paper_means,
+    paper_questions,
     planned_cells,
 )
-from lapwing.mechanisms.shared.vectors.row_vectors import Numbers, checked_projection, projector, row_coordinates
 from lapwing.model.certificate.statements import Statement
 from lapwing.model.model import ReleasedModel, whole_rows
 from lapwing.schema.scalars import is_among, told
@@ -161,12 +170,19 @@ class Microaggregation(Mechanism):
         coordinates = self._checked(schema, budget, curator.terms)
         project = projector(coordinates, self.convex_set if callable(self.convex_set) else None)
 
+        # Ask and solve (Algorithm 2, steps 2 to 13): S + R, cells F_1..F_s in the span of its leading eigenvectors,
+        # noisy weights and means of the cells, projected on simplex and K.
+        details: Details = {}
         if self.constants == "paper":
-            damping = self._paper_damping(coordinates, budget, curator.terms)
-            found, rows = paper_means(curator, coordinates, budget, damping, project), curator.terms.rows
-            return means_as_model(schema, coordinates, found, whole_rows(found.rows) if rows is None else rows, {})
-        cells = VectorCells(coordinates, self._cells(schema, coordinates), project)
-        return microaggregated_model(curator, schema, cells, budget)
+            damping = self._paper_damping(coordinates, budget, curator.terms)  # step 8: b
+            found = paper_means(curator, coordinates, budget, damping, project)
+        else:
+            cells = VectorCells(coordinates, self._cells(schema, coordinates), project)
+            found, details = microaggregated_means(curator, schema, cells, budget)
+
+        # Model: rows are drawn from the means by the weights, and rounded at random, coordinate by coordinate.
+        rows = curator.terms.rows
+        return means_as_model(schema, coordinates, found, whole_rows(found.rows) if rows is None else rows, details)
 
     def statements(
         self, schema: Schema, terms: Terms, answers: Sequence[Answer], model: ReleasedModel, rng: np.random.Generator

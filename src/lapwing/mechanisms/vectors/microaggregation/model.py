@@ -1,38 +1,40 @@
-"""A model by private microaggregation: details of wide columns, then means of cells, then one product per cell."""
+"""Private microaggregation: details of wide columns, then means of cells, then one product of simple laws per cell."""
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
 import numpy as np
 
 from lapwing.kernel.budget.budget import Budget
-from lapwing.kernel.questions.cell_sums.question import CellSums
+from lapwing.kernel.questions.cell_sums.question import MEAN_BITS, CellSums, NoisySums
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts
 from lapwing.kernel.questions.second_moment.question import SecondMoment
 from lapwing.kernel.questions.shared.coordinates import Coordinates
 from lapwing.kernel.room.curator import Curator
 from lapwing.kernel.terms import Terms
 from lapwing.maths.arrays import project_to_simplex
-from lapwing.mechanisms.shared.one_way import VALUE_BY_VALUE, public_cells
+from lapwing.mechanisms.shared.one_way import VALUE_BY_VALUE, public_cells, told_rows
 from lapwing.mechanisms.shared.vectors.means import (
     CELL_SHARES,
     CellSettings,
     Means,
-    VectorCells,
-    asks_totals_alone,
     cell_questions,
-    has_cells,
-    microaggregated_means,
+    chosen_cells,
     most_cells,
+    solved,
 )
-from lapwing.mechanisms.shared.vectors.row_vectors import projector, row_coordinates
-from lapwing.mechanisms.shared.vectors.vector_cells import moment_question, total_questions
+from lapwing.mechanisms.shared.vectors.row_vectors import Projector
+from lapwing.mechanisms.shared.vectors.vector_cells import Totals, moment_question, net_cells, noise_edge
 from lapwing.model.laws import Laws, laws_from_probabilities
-from lapwing.model.model import Bernoulli, ColumnLaw, Indexed, ReleasedModel, narrow, whole_rows
+from lapwing.model.model import Bernoulli, ColumnLaw, Indexed, ReleasedModel, narrow
 from lapwing.schema.groupings.grouping import Grouping, cut, identity
 from lapwing.schema.schemas import Schema
+
+Detail = tuple[Grouping, np.ndarray]
+Details = Mapping[str, Detail]
 
 # -- What lies inside the groups of wide columns: finer noisy one-way tables, asked apart.
 
@@ -132,27 +134,152 @@ def planned_cells(
     return (*totals, moment_question(coordinates, costs[0]), *cell_questions(coordinates, None, costs)), float(most)
 
 
-def microaggregated_model(curator: Curator, schema: Schema, cells: VectorCells, budget: Budget) -> ReleasedModel:
-    """Spend a budget on details and cells, and return one product of simple laws per cell."""
-    questions, left = details_and_rest(schema, cells.coordinates, budget)
+# -- Ask: details and totals, then counts and sums of cells along the leading directions.
+
+LARGEST: Final = 1 / 3  # part of the largest eigenvalue there can be that tables are known to have
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class VectorCells:
+    """Say how rows become vectors, how these are put into cells, and in which convex set means lie."""
+
+    coordinates: Coordinates
+    settings: CellSettings
+    project: Projector
+
+
+def microaggregated_means(
+    curator: Curator, schema: Schema, cells: VectorCells, budget: Budget
+) -> tuple[Means, Details]:
+    """Spend a budget on details and cells; return the cells' weights and means, and shares inside groups.
+
+    Algorithm 2 with other cells and other noise: its steps are those of `paper_means`.
+    """
+    coordinates, settings, project, terms = cells.coordinates, cells.settings, cells.project, curator.terms
+    questions, budget = details_and_rest(schema, coordinates, budget)
     answers = curator.ask(*questions)
-    found = microaggregated_means(curator, cells, left, answers)
-    rows, details = curator.terms.rows, detail_shares(answers)
-    return means_as_model(schema, cells.coordinates, found, whole_rows(found.rows) if rows is None else rows, details)
+    details = detail_shares(answers)
+    if asks_totals_alone(coordinates, budget, terms, settings):
+        totals = totals_of(curator.ask(*total_questions(coordinates, budget, terms)), terms)
+        totals = _with_details(totals, coordinates, answers)
+        return Means(np.ones(1), project(totals.mean[None]), totals.rows), details
+    of_totals, left = budget.split([settings.one_way_share, 1 - settings.one_way_share])
+    totals = totals_of(curator.ask(*total_questions(coordinates, of_totals, terms)), terms)
+    totals = _with_details(totals, coordinates, answers)
+    costs = left.split(CELL_SHARES)
+    if not has_cells(coordinates, costs[0], totals.rows, terms, settings):
+        again = totals_of(curator.ask(*total_questions(coordinates, left, terms)), terms)
+        pooled = totals.pooled(again)
+        return Means(np.ones(1), project(pooled.mean[None]), pooled.rows), details
+
+    (moment,) = curator.ask(moment_question(coordinates, costs[0]))  # S + R
+    most = most_cells(coordinates, costs, totals.rows, terms, settings)
+    projection = chosen_cells(coordinates, moment, totals, most, settings)  # P, and F_1..F_s along its directions
+    counts, sums = curator.ask(*cell_questions(coordinates, projection, costs))  # weights; sums, not damped means
+    return solved(moment, counts, sums, totals, settings=settings, project=project), details
 
 
-def box_cells(schema: Schema) -> VectorCells:
-    """Return what microaggregation works with where nothing is asked for: intervals inside the schema's bounds."""
-    coordinates = row_coordinates(schema, "intervals", INTERVALS)
-    settings = CellSettings(most_cells=fitting_cells(schema, coordinates))
-    return VectorCells(coordinates, settings, projector(coordinates))
+def asks_totals_alone(coordinates: Coordinates, budget: Budget, terms: Terms, settings: CellSettings) -> bool:
+    """Tell whether a number of rows that is told in advance leaves nothing to ask but totals: all at once, then."""
+    if terms.rows is None and terms.expected_rows is None:
+        return False
+    _, left = budget.split([settings.one_way_share, 1 - settings.one_way_share])
+    return not has_cells(coordinates, left.split(CELL_SHARES)[0], float(told_rows(terms)), terms, settings)
+
+
+def _with_details(totals: Totals, coordinates: Coordinates, details: Sequence[NoisyCounts]) -> Totals:
+    """Return totals pooled with what finer tables say of them."""
+    return totals.pooled(totals_of_details(coordinates, details)) if details else totals
+
+
+def totals_of_details(coordinates: Coordinates, details: Sequence[NoisyCounts]) -> Totals:
+    """Return what finer one-way tables say of the totals: infinite deviations where they say nothing.
+
+    details: at least one, of columns that are lists; each group of theirs lies inside one of the coordinates.
+    """
+    sums, variances = np.zeros(coordinates.size), np.full(coordinates.size, np.inf)
+    starts = np.cumsum((0, *coordinates.widths))
+    for answer in details:
+        place = coordinates.columns.index(answer.question.columns[0])
+        (finer,), coarse, width = answer.question.groupings, coordinates.groupings[place], coordinates.widths[place]
+        firsts, _, fine = finer.pieces()
+        owner = np.zeros(finer.groups, dtype=np.int64)
+        owner[fine] = coarse.apply(firsts)
+        counts = answer.whole
+        block = slice(starts[place], starts[place + 1])
+        owner = owner[: counts.size]
+        sums[block] = np.bincount(owner, counts, minlength=coarse.groups)[:width]
+        variances[block] = np.bincount(owner, minlength=coarse.groups)[:width] * answer.noise.sd**2
+    cells = sum(answer.whole.size for answer in details)
+    total = sum(float(answer.whole.sum()) for answer in details) / len(details)
+    return Totals(total, math.sqrt(cells) * details[0].noise.sd / len(details), sums, np.sqrt(variances))
+
+
+def total_questions(coordinates: Coordinates, cost: Budget, terms: Terms) -> tuple[CellSums, ...]:
+    """Return the questions for the number of rows, unless it is public, and for the sums of all coordinates."""
+    if terms.rows is not None:
+        return (CellSums(coordinates=coordinates, projection=None, summed="vectors", cost=cost),)
+    blocks = max(1, coordinates.row_norm // coordinates.unit)
+    of_rows, of_sums = cost.split([1, blocks])
+    return (
+        CellSums(coordinates=coordinates, projection=None, summed="rows", cost=of_rows),
+        CellSums(coordinates=coordinates, projection=None, summed="vectors", cost=of_sums),
+    )
+
+
+def totals_of(answers: tuple[NoisySums, ...], terms: Terms) -> Totals:
+    """Return the totals that answers to `total_questions` give."""
+    sums = answers[-1]
+    assert isinstance(sums.question, CellSums)
+    unit = sums.question.coordinates.unit
+    rows = float(terms.rows) if terms.rows is not None else float(answers[0].values[0])
+    rows_sd = 0.0 if terms.rows is not None else answers[0].noise.sd
+    deviations = np.full(sums.question.coordinates.size, sums.noise.sd / unit)
+    return Totals(max(1.0, rows), rows_sd, sums.values[0] / unit, deviations)
+
+
+def has_cells(coordinates: Coordinates, cost: Budget, rows: float, terms: Terms, settings: CellSettings) -> bool:
+    """Tell whether a second moment is worth its cost: not if noise alone passes what the largest eigenvalue may be."""
+    columns = len(coordinates.columns)
+    if columns < 2 or settings.directions is not None:
+        return columns > 1 and bool(settings.directions)
+    question = moment_question(coordinates, cost)
+    sd = question.noise(terms.relation, terms.max_rows).sd / question.scale / rows
+    return noise_edge(coordinates.size, sd) < LARGEST * (columns - 1)
+
+
+# -- The same with the paper's constants.
+
+
+def paper_questions(coordinates: Coordinates, budget: Budget) -> tuple[SecondMoment, tuple[Budget, Budget]]:
+    """Return the question for the second moment with the paper's constants, and what counts and means cost."""
+    of_moment, of_rows, of_means = budget.split([1, 1, 1])
+    question = SecondMoment(coordinates=coordinates, diagonal=True, bound="paper", cost=of_moment)
+    return question, (of_rows, of_means)
+
+
+def paper_means(curator: Curator, coordinates: Coordinates, budget: Budget, damping: int, project: Projector) -> Means:
+    """Return the weights and damped means of Algorithm 2, with its constants."""
+    rows = curator.terms.rows
+    assert rows is not None
+    question, (of_rows, of_means) = paper_questions(coordinates, budget)
+    (moment,) = curator.ask(question)  # steps 2 and 4: S + R
+    products = np.zeros((coordinates.size, coordinates.size))
+    first, second = question.pairs
+    products[first, second] = moment.values / (question.scale * max(1, rows))
+    products[second, first] = products[first, second]
+
+    projection = net_cells(coordinates, products, rows)  # steps 3 and 5 to 7: t, P, the net v_1..v_s, F_1..F_s
+    counts, means = curator.ask(  # steps 9 to 11: w + rho, and the damped means y_j + r_j
+        CellSums(coordinates=coordinates, projection=projection, summed="rows", cost=of_rows),
+        CellSums(coordinates=coordinates, projection=projection, summed="damped means", damping=damping, cost=of_means),
+    )
+    # Steps 12 and 13: the projections of weights on the simplex, and of means on K.
+    weights = project_to_simplex(counts.values, 1.0 * max(1, rows)) / max(1, rows)
+    return Means(weights, project(means.values / 2.0**MEAN_BITS), float(max(1, rows)))
 
 
 # -- From weighted means of rows to a released model: one product atom per mean.
-
-
-Detail = tuple[Grouping, np.ndarray]
-Details = Mapping[str, Detail]
 
 
 def means_as_model(
