@@ -3,26 +3,27 @@
 import numpy as np
 import pytest
 
-from helpers.distance_runs import bought_settings, flags_of_evaluations
 from helpers.unrecorded import RUN
+from lapwing.extras.audit.mechanism_pairs import bought_settings
 from lapwing.extras.audit.pairs import neighbour_pair
 from lapwing.extras.audit.replay import audit_pair
 from lapwing.extras.evaluate.bought import run_evaluation
 from lapwing.kernel.room.opening import public_terms
 from lapwing.rows.source import code_table
+from planted.audits import replay_of_evaluations
 
 
 @pytest.mark.parametrize("max_rows", [1, 3])
 @pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
 def test_no_pair_is_flagged(relation, max_rows):
-    assert flags_of_evaluations(pairs=4, relations=(relation,), rows_per_unit=(max_rows,)) == []
+    assert replay_of_evaluations(relations=(relation,), rows_per_unit=(max_rows,)).flags(8) == ()
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("max_rows", [1, 3])
 @pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
 def test_none_of_many_pairs_is_flagged(relation, max_rows):
-    assert flags_of_evaluations(pairs=300, relations=(relation,), rows_per_unit=(max_rows,)) == []
+    assert replay_of_evaluations(relations=(relation,), rows_per_unit=(max_rows,)).flags(600) == ()
 
 
 @pytest.mark.parametrize("relation", ["add-remove", "replace-one"])

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 import lapwing as lw
-from helpers.category_runs import TINY, flags_of_lists, open_schema
+from helpers.category_runs import TINY, open_schema
 from lapwing.errors import BudgetError, ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise.bits import SystemBits
@@ -17,18 +17,19 @@ from lapwing.kernel.terms import Terms
 from lapwing.rows.source import code_table
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import Schema
+from planted.audits import replay_of_lists
 
 
 @pytest.mark.parametrize("pairs", [6, pytest.param(400, marks=pytest.mark.full)])
 def test_no_pair_is_flagged(pairs):
-    assert flags_of_lists(pairs=pairs) == ()
+    assert replay_of_lists().flags(8 * pairs) == ()
 
 
 @pytest.mark.parametrize(("prefixes", "most"), [((None,), (1,)), ((2, 1, None, None), (3, 1, 1, 100))])
 def test_no_pair_is_flagged_for_other_lists(prefixes, most):
     changes = {"prefixes": prefixes, "most": most, "selection_delta": len(prefixes) * TINY}
 
-    assert flags_of_lists(pairs=2, **changes) == ()
+    assert replay_of_lists(**changes).flags(16) == ()
 
 
 def test_whether_any_text_was_weighed_does_not_show_in_the_transcript(tmp_path):

@@ -9,12 +9,20 @@ import polars as pl
 import pytest
 
 import lapwing as lw
+from helpers.bits import SeededBits
+from helpers.misfit_tables import SCHEMA, table
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.questions.answering import PrivateRows
+from lapwing.kernel.questions.misfit_rows.answer import answer_misfit_rows
+from lapwing.kernel.questions.misfit_rows.question import MisfitRows
 from lapwing.kernel.room.transcript import continue_transcript
+from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.registry import MECHANISMS, looks_at_misfits
 from lapwing.model.certificate.notices import Notice
 from lapwing.release.runs.reading import read_settings
 from lapwing.release.runs.settings import SETTINGS, TableSettings, misfit_share
 from lapwing.rows.linked import code_linked
+from lapwing.rows.source import code_table
 from lapwing.schema.schemas import Schema
 
 ROWS = 900
@@ -305,3 +313,15 @@ def test_a_table_further_down_with_hardly_a_row_is_said_by_the_counts_that_are_t
     assert said[str.lower] == []
     (one,) = said[str.upper]
     assert one == Notice("few_rows", {"rows": 20}, table="visits")
+
+
+def test_noise_comes_from_secret_bits_and_its_law_alone():
+    data, _ = table(np.random.default_rng(2), 9)
+    source = PrivateRows.of(code_table(data, SCHEMA), SCHEMA)
+    question = MisfitRows(columns=tuple(each.name for each in SCHEMA.columns), cost=Budget.pure(1))
+    terms = Terms(relation="add-remove")
+
+    one, same, other = (answer_misfit_rows([question], source, terms, SeededBits(seed))[0] for seed in (1, 1, 2))
+
+    assert one.counts.tolist() == same.counts.tolist() != other.counts.tolist()
+    assert one.noise == question.noise("add-remove", 1)

@@ -8,12 +8,12 @@ from fractions import Fraction
 import polars as pl
 import pytest
 
-from helpers.distance_runs import bought_settings
 from helpers.kept import Kept
 from helpers.linked_homes import released
 from helpers.source_tree import ROOT
 from helpers.unrecorded import recorded_in
 from helpers.vectors import coordinates_of, moment_asked, sums_asked
+from lapwing.extras.audit.mechanism_pairs import bought_settings
 from lapwing.extras.evaluate.bought import run_evaluation
 from lapwing.kernel.noise_law import Sensitivity
 from lapwing.kernel.questions.private_draw.question import row_price
@@ -192,7 +192,7 @@ def test_every_question_has_its_sensitivity_its_proof_and_its_tests():
         attained, planted = (re.findall(r"`([^`]+)`", cell) for cell in row)
         assert attained
         assert planted
-        for path in (*attained, *(f"boundary/{name}" for name in planted)):
+        for path in (*attained, *planted):
             assert (ROOT / "tests" / path).is_file(), path
 
 

@@ -1,6 +1,5 @@
 """Lists of texts for tests: open columns of odd texts, and runs that ask about them as a learned domain does."""
 
-import itertools
 import math
 from dataclasses import dataclass
 from fractions import Fraction
@@ -8,9 +7,7 @@ from fractions import Fraction
 import numpy as np
 import polars as pl
 
-from lapwing.extras.audit.pairs import FREQUENT, text_pair
 from lapwing.extras.audit.pairs import open_schema as open_schema
-from lapwing.extras.audit.replay import audit_pair
 from lapwing.kernel.budget.budget import Budget, BudgetRequest, read_request
 from lapwing.kernel.questions.category_selection.question import CategorySelection
 from lapwing.kernel.questions.questions import Answer
@@ -95,29 +92,6 @@ def list_settings(schema, relation, *, pure=True, times=1, **changes):
     """Return settings at a budget of one, or several times that."""
     request = read_request(epsilon=times) if pure else read_request(rho=Fraction(times, 2))
     return ListSettings(schema=schema, request=request, relation=relation, **changes)
-
-
-def flags_of_lists(
-    *,
-    pairs,
-    relations=("add-remove", "replace-one"),
-    rows_per_unit=(1, 3),
-    run=asked_lists,
-    times=None,
-    frequent=FREQUENT,
-    **changes,
-):
-    """Return the flags of the first of so many generated pairs that has any, over both relations and notions."""
-    rng = np.random.default_rng(pairs)
-    kinds = itertools.product(range(pairs), relations, rows_per_unit, (True, False))
-    for _, relation, max_rows, pure in kinds:
-        pair = text_pair(rng, relation, max_rows, frequent)
-        budget = int(rng.choice([1, 4, 1000])) if times is None else times
-        settings = list_settings(pair.schema, relation, pure=pure, times=budget, **changes)
-        flags = audit_pair(pair.data, pair.neighbour, settings, run)
-        if flags:
-            return flags
-    return ()
 
 
 # ---------------------------------------------------------------------------------------- how often a unit shows up

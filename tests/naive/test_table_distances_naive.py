@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from helpers.distance_runs import synthetic_codes
+from lapwing.extras.audit.mechanism_pairs import synthetic_codes
 from lapwing.extras.audit.questions.table_distances import remeasured
 from lapwing.extras.evaluate.metrics.tables.public_tables import _reach, noisy_variations, public_tables
 from lapwing.kernel.budget.budget import Budget

@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 
 import lapwing as lw
-from helpers.distance_runs import bought_settings
 from helpers.unrecorded import RUN
 from lapwing.errors import LapwingError, ParameterError
+from lapwing.extras.audit.mechanism_pairs import bought_settings
 from lapwing.extras.evaluate.bought import BoughtEvaluation, run_evaluation
 from lapwing.extras.evaluate.metrics.tables.variation import compare_tables
 from lapwing.kernel.room.opening import public_terms
