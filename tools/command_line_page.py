@@ -16,6 +16,8 @@ _HEAD = """\
 What each command says with `--help`, which every one has. Errors have codes, which `lapwing explain CODE` explains;
 commands that say *internal* show things about real rows, for their owner only.
 """
+_TYPE = re.compile(r" <(?:str|path|list\[\w+\])>$")
+_NOT_NAMES = re.compile(r"(?<=[a-z]) \S*[A-Z<].*| <.*")
 
 
 def main() -> None:
@@ -28,22 +30,21 @@ def page() -> str:
     """Return the page, in Markdown."""
     root, *commands = command_tree.shown_commands()
     shown = [each for each in commands if not each.commands]
-    counted = Counter(option for each in shown for option in each.options if option[0] != "--help")
-    shared = tuple(option for option, times in counted.items() if times > 1)
+    counted = Counter(each for one in shown for each in (*one.arguments, *one.options) if each[0] != "--help")
+    shared = tuple(each for each, times in counted.items() if times > 1)
     parts = [_HEAD, *_listed("Options of all commands", root.options), f"{root.epilog}\n"]
-    parts += ["## Options of several commands\n", *_listed("The same wherever a command names them", shared)]
+    parts += ["## What several commands take\n", *_listed("The same wherever a command names it", shared)]
     return "\n".join([*parts, *(line for each in shown for line in _command(each, shared))])
 
 
 def _command(shown: command_tree.Shown, shared: tuple[tuple[str, str], ...]) -> Iterator[str]:
-    """Yield one command: its usage, its text, its arguments and options; shared ones by name."""
+    """Yield one command: its text, its arguments and options; shared ones by name."""
     yield f"## {shown.name}\n"
-    yield f"`{shown.usage}`\n"
     for paragraph in shown.text.split("\n\n"):
         yield f"{_plain(paragraph)}\n"
-    yield from _listed("Arguments", shown.arguments)
-    yield from _listed("Options", tuple(each for each in shown.options if each not in shared and each[0] != "--help"))
-    named = [f"`{re.sub(' [A-Z].*', '', name)}`" for name, text in shown.options if (name, text) in shared]
+    taken = (*shown.arguments, *(each for each in shown.options if each[0] != "--help"))
+    yield from _listed("", tuple(each for each in taken if each not in shared))
+    named = [f"`{_NOT_NAMES.sub('', name)}`" for name, text in taken if (name, text) in shared]
     if named:
         yield f"As above: {', '.join(named)}.\n"
 
@@ -51,7 +52,8 @@ def _command(shown: command_tree.Shown, shared: tuple[tuple[str, str], ...]) -> 
 def _listed(what: str, records: tuple[tuple[str, str], ...]) -> Iterator[str]:
     """Yield a list of things and what they are."""
     if records:
-        yield "\n".join([f"{what}:\n", *(f"- `{name}`: {_plain(text)}" for name, text in records), ""])
+        lines = (f"- `{_TYPE.sub('', name)}`: {_plain(text)}" for name, text in records)
+        yield "\n".join([*([f"{what}:\n"] if what else []), *lines, ""])
 
 
 def _plain(text: str) -> str:

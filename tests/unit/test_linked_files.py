@@ -123,7 +123,7 @@ def test_the_command_writes_both_tables_model_and_certificate(tmp_path):
     drawn, people = pl.read_parquet(tmp_path / "P.parquet"), pl.read_csv(tmp_path / "C.csv")
     told = json.loads((tmp_path / "P.parquet.certificate.json").read_text())
     assert (said.status, said.out) == (0, "")
-    assert "Not kept: a row's ties to others than the row before it" in said.err
+    assert "Not kept: how a row depends on rows other than the one before it" in said.err
     assert (
         {name: part["written_rows"] for name, part in told["parts"].items()}
         == {"parent": drawn.height, "child": people.height}

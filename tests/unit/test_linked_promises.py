@@ -119,7 +119,7 @@ def test_exact_totals_of_parents_are_told_with_what_they_do_not_promise():
 
     found = released(schema)
 
-    assert any("public totals of parent hold but for rows" in line.text for line in found.certificate.not_kept)
+    assert any("public totals of parent are met, except for rows" in line.text for line in found.certificate.not_kept)
     parents, _ = found.sample()
     assert parents.get_column("kind").value_counts().sort("kind").rows() == [("flat", 300), ("house", 300)]
     assert isinstance(parents, pl.DataFrame)

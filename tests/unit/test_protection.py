@@ -36,8 +36,8 @@ def test_the_lines_say_what_is_protected_under_which_relation(relation):
     assert one[0] == f"{shared} only 1 is used: {ALL[relation]} ({relation} neighbours)."
     assert five == [
         f"{shared} at most 5 are used: {ALL[relation]} ({relation} neighbours).",
-        "Rows without p are protected together only, as if they shared one more value.",
-        "Rows out are drawn one by one: how many rows share one value of p cannot be counted in them.",
+        "Rows without p are protected only together, as if they shared one more value.",
+        "Synthetic rows are drawn one by one: you cannot count in them how many rows share one value of p.",
     ]
 
 

@@ -84,7 +84,7 @@ def test_what_was_bought_under_other_terms_is_told_and_not_added_up(changes):
     written = lw.synthesize(TABLE, schema, epsilon=1).certificate
 
     assert written.together is None
-    assert "is not added up here" in written.text()
+    assert "is not added here" in written.text()
     assert written.to_dict()["purchases"] == [schema.purchases[0].to_dict()]
 
 
@@ -180,7 +180,7 @@ def test_deltas_that_sum_to_1_are_told_to_promise_nothing():
     whole = together(Budget.zcdp(1), Fraction(0), Fraction(1, 10**6), TERMS, many)
 
     assert (
-        together_text(whole) == "rho 1.02, but the deltas sum to 1 or more, so that all of it together has no promise"
+        together_text(whole) == "rho 1.02, but the deltas sum to 1 or more, so together there is no promise"
     )
     assert whole.epsilons == ()
 

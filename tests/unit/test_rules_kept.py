@@ -161,10 +161,10 @@ def test_a_number_without_resolution_that_is_determined_is_shown_as_one_number()
     # No two cells of it are equal beforehand, which says nothing about how well the mechanism did.
     (moved,) = [each for each in release.certificate.accuracy if each.code == "moved_by_endless_rules"]
     assert moved.value < 0.1
-    assert "none of density is counted" in moved.text
+    assert "density is not counted" in moved.text
     assert [line for line in map(str, release.certificate.warnings) if "rule" in line] == [
-        "rule 'area determines density': density has no resolution, so that no two of its values are equal in the "
-        'model, and which goes with what is a guess; give it a resolution, or list "values" that are public'
+        "rule 'area determines density': density has no resolution, so no two of its values are equal in the "
+        'model, and which value goes with which is a guess; give it a resolution, or list "values" that are public'
     ]
 
 

@@ -97,10 +97,10 @@ for panel, commands in _PANELS.items():
 @app.callback()
 def lapwing(
     context: typer.Context,
-    quiet: bool = typer.Option(False, "--quiet", help="Say nothing but errors, also for the command that follows."),
+    quiet: bool = typer.Option(False, "--quiet", help="Print only errors, also in the command that follows."),
     policy: Annotated[
         Path | None,
-        option("--policy", "FILE", "Rules for what may be spent; those of LAPWING_POLICY hold beside them."),
+        option("--policy", "FILE", "Rules for what may be spent, beside those of LAPWING_POLICY."),
     ] = None,
     version: bool = typer.Option(
         False, "--version", help="Print the version and the fingerprint of the code, and exit."

@@ -85,15 +85,15 @@ Data = Annotated[
 SchemaFile = Annotated[Path, option("--schema", "S.json", "The schema: everything public about the table.")]
 RowsOut = Annotated[
     Path,
-    option("-o --output", "OUT", "Where the rows go: a .parquet or .csv file (also .csv.gz), replaced if it is there."),
+    option("-o --output", "OUT", "Where the rows go: .parquet, .csv or .csv.gz; replaced if it is there."),
 ]
 RowsPlaces = Annotated[
     list[str],
     option(
         "-o --output",
         "OUT",
-        "Where the rows go: a .parquet or .csv file (also .csv.gz), or a folder OUT/ of Parquet files; replaced if it "
-        "is there. Or -: CSV to standard output. Linked tables: one for each, or --into.",
+        "Where the rows go: .parquet, .csv or .csv.gz, a folder OUT/ of Parquet files, or - (CSV to standard output); "
+        "replaced if it is there. Linked tables: one for each, or --into.",
     ),
 ]
 RowsPlacesOrDefault = Annotated[
@@ -101,9 +101,9 @@ RowsPlacesOrDefault = Annotated[
     option(
         "-o --output",
         "OUT",
-        "Where the rows go: a .parquet or .csv file (also .csv.gz), or a folder OUT/ of Parquet files; replaced if it "
-        "is there. Or -: CSV to standard output. Default: DATA.synthetic.csv or .parquet here, if new. Linked tables: "
-        "one for each, or --into.",
+        "Where the rows go: .parquet, .csv or .csv.gz, a folder OUT/ of Parquet files, or - (CSV to standard output); "
+        "replaced if it is there. Default: DATA.synthetic.csv or .parquet here, if new. Linked tables: one for each, "
+        "or --into.",
     ),
 ]
 Into = Annotated[
@@ -123,27 +123,25 @@ CroissantOut = Annotated[
     Path | None, option("--croissant", "F.json", "Also describe the rows and the promise here, in Croissant.")
 ]
 NoCertificate = Annotated[bool, flag("--no-certificate", "Write no certificate.")]
-MemoryLimit = Annotated[
-    str | None, option("--memory", "SIZE", "Most memory, such as 4GB: changes no result, only what is kept.")
-]
+MemoryLimit = Annotated[str | None, option("--memory", "SIZE", "Memory limit, such as 4GB; it changes no result.")]
 PreparedBy = Annotated[str | None, option("--prepared-by", "NAME", "Who prepared the release, for its certificate.")]
 ApprovedBy = Annotated[str | None, option("--approved-by", "NAME", "Who approved the release, for its certificate.")]
 Check = Annotated[
-    bool, flag("--check", "Internal: look at the table first, and stop before anything is spent if it does not parse.")
+    bool, flag("--check", "Internal: check the table first, and stop before anything is spent if cells do not fit.")
 ]
 Misfits = Annotated[
     str,
     option(
         "--misfits",
         "SHARE",
-        "Largest share of invalid values in a column: --check counts them; synthesize estimates them by noisy counts.",
+        "Largest allowed share of invalid values in a column, by --check or by noisy counts.",
     ),
 ]
 MendedSchema = Annotated[
     Path | None,
-    option("--schema", "S", "A corrected schema, for a release that ended at too many invalid values."),
+    option("--schema", "S", "A corrected schema, if the release ended because of invalid values."),
 ]
-Details = Annotated[bool, flag("--details", "Say all that the certificate says, and what a delta would gain.")]
+Details = Annotated[bool, flag("--details", "Print the whole certificate, and what a delta would gain.")]
 Quiet = Annotated[bool, flag("--quiet", "Show only warnings and errors.")]
 Model = Annotated[Path, argument("M.lapwing", "A saved model.")]
 
@@ -264,7 +262,9 @@ Mechanisms = Annotated[
         autocompletion=mechanism_names,
     ),
 ]
-Shares = Annotated[list[str], option("--share", "TABLE=P", "A linked table's part of the budget; they sum to 1.")]
+Shares = Annotated[
+    list[str], option("--share", "TABLE=P", "Part of the budget for one linked table; the parts sum to 1.")
+]
 ExpectedRows = Annotated[
     int | None, number("--expected-rows", "N", "Your public guess of the number of rows, made without the data.")
 ]
@@ -294,21 +294,21 @@ def file_of_ledger(ledger: str | None) -> Path | None:
 
 Dataset = Annotated[
     str | None,
-    option("--dataset", "NAME", "The data set's name in the ledger; may be left out when the ledger has one."),
+    option("--dataset", "NAME", "The data set's name in the ledger; not needed if it has only one."),
 ]
 TranscriptFile = Annotated[
     Path | None, option("--transcript", "T", "New file that keeps every answer, for `lapwing resume`.")
 ]
 PriorFiles = Annotated[
     list[Path],
-    option("--prior", "FILE", "A saved release, or public rows, to learn from. Repeat for more: the nearest counts."),
+    option("--prior", "FILE", "A saved release, or public rows, to start from; repeat: the nearest one is used."),
 ]
 PublicTableFiles = Annotated[
     list[Path],
     option(
         "--public-table",
         "FILE",
-        "A public cross-table that rows hold: JSON as in the schema, or CSV with a column count. Repeat for more.",
+        "A published table that rows must match: JSON as in the schema, or CSV with a column count; repeat.",
     ),
 ]
 PublicSource = Annotated[

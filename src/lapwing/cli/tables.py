@@ -33,7 +33,7 @@ Tables = Annotated[
 ]
 Sql = Annotated[str | None, option("--sql", "QUERY", "Instead of DATA: a query of --db.")]
 Sqls = Annotated[
-    list[str], option("--sql", "QUERY", "Instead of DATA: a query of --db; of linked tables one for each, in order.")
+    list[str], option("--sql", "QUERY", "Instead of DATA: a query of --db; linked tables: one for each, in order.")
 ]
 Database = Annotated[
     str | None,

@@ -28,11 +28,11 @@ def anonymize(
     db: Database = None,
     partition: Annotated[Partition, flag("--partition", "How groups are found.")] = "practical",
     no_improve: Annotated[
-        bool, flag("--no-improve", "Leave out the moves between groups that bring them closer together.")
+        bool, flag("--no-improve", "Do not move rows between groups to make these more alike.")
     ] = False,
     draw: Annotated[Output, flag("--draw", "How rows are made from groups.")] = "systematic",
     categories: Annotated[
-        Categories, flag("--categories", "Draw them from a group's shares, or show its most frequent one.")
+        Categories, flag("--categories", "Draw categories from a group's shares, or show its most frequent one.")
     ] = "random",
     rows: Annotated[
         int | None, number("--rows", "N", "Rows to write, at least 1. Default: as many as are kept.")

@@ -19,10 +19,10 @@ _ENTRY = re.compile(r"^### (LW\d{3}): (.+?) \{#lw\d{3}\}\n\n(.*?)(?=^##|\Z)", re
 
 def explain(
     context: typer.Context,
-    code: Annotated[str | None, argument("CODE", "Stands at the end of the line, such as LW310.")] = None,
-    all_codes: Annotated[bool, flag("--list", "List all codes, one a line.")] = False,
+    code: Annotated[str | None, argument("CODE", "The code at the end of an error, such as LW310.")] = None,
+    all_codes: Annotated[bool, flag("--list", "List all codes, one per line.")] = False,
 ) -> None:
-    """Say what a refusal means, why there is such a rule, and what to do."""
+    """Explain an error: what it means, why there is such a rule, and what to do."""
     if all_codes == (code is not None):
         raise options.misuse("give a code such as LW310, or --list for all of them", context, code="LW903")
     entries = {number: (title, body) for number, title, body in _ENTRY.findall(_PAGE.read_text(encoding="utf-8"))}

@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from lapwing.kernel.terms import Relation
 
 
-ledger_app = typer.Typer(name="ledger", help="Keep account of the privacy budget spent.", rich_markup_mode=None)
+ledger_app = typer.Typer(name="ledger", help="Keep account of the spent privacy budget.", rich_markup_mode=None)
 
 LedgerFile = Annotated[str, option("--ledger", "L", "The ledger: a file, or postgresql://USER@HOST/NAME.")]
 Name = Annotated[str, argument("NAME", "The data set's name.")]
-AnyName = Annotated[str | None, argument("[NAME]", "The data set; may be left out when the ledger has one.")]
+AnyName = Annotated[str | None, argument("[NAME]", "The data set; not needed if the ledger has only one.")]
 _BOOK = "budget.db"
 _LAST = ("release", "details")
 
@@ -40,7 +40,7 @@ def init(
     unit: Annotated[
         str, option("--unit", "pure|zcdp", "Count in ε (pure) or in ρ (zcdp).", autocompletion=options.notions)
     ],
-    limit: Annotated[str, option("--limit", "X", "Most that may ever be spent: ε, or ρ; with --delta an ε.")],
+    limit: Annotated[str, option("--limit", "X", "Limit on all that is ever spent: ε, or ρ; with --delta an ε.")],
     neighbours: Annotated[
         str,
         option("--neighbours", "R", "Neighbour relation: add-remove or replace-one.", autocompletion=options.relations),
@@ -61,12 +61,12 @@ def init(
         Path | None, option("--policy", "FILE", "Rules for what may be spent, kept in the account for good.")
     ] = None,
     population: Annotated[
-        str | None, option("--population", "NAME", "Whose data these are; all accounts of theirs are summed.")
+        str | None, option("--population", "NAME", "The people in the data; accounts with this name are summed.")
     ] = None,
     ledger: LedgerFile = _BOOK,
     quiet: options.Quiet = False,
 ) -> None:
-    """Open the account of a data set for good."""
+    """Open the account of a data set."""
     from lapwing.release.runs.account_terms import open_account, promised  # noqa: PLC0415
 
     balance = open_account(
@@ -99,7 +99,7 @@ def show(
         list[str], option("--together", "NAME", "Sum what was spent on people who are in several data sets; repeat.")
     ] = [],  # noqa: B006 - typer reads the default and passes a new list
 ) -> None:
-    """Print limit, spent and left of one data set, or of all, and what was spent on a population."""
+    """Print limit, spending and what is left, by data set and population."""
     from lapwing.release.runs.account_terms import by_population  # noqa: PLC0415
     from lapwing.release.runs.account_terms import together as spent_together  # noqa: PLC0415
 
@@ -117,7 +117,7 @@ def history(
     name: AnyName = None,
     ledger: LedgerFile = _BOOK,
     json_file: Annotated[
-        Path | None, option("--json", "FILE", "Write the entries here instead, with their hashes; without NAME all.")
+        Path | None, option("--json", "FILE", "Write the entries with their hashes here instead; without NAME, all.")
     ] = None,
 ) -> None:
     """Print every entry of a data set in order."""
@@ -141,11 +141,11 @@ def history(
 @ledger_app.command(epilog=examples("ledger verify"))
 def verify(
     kept: Annotated[
-        str | None, option("--hash", "H", "A hash that this command said earlier: it must still be there.")
+        str | None, option("--hash", "H", "A hash that this command printed earlier: its entry must still be there.")
     ] = None,
     ledger: LedgerFile = _BOOK,
 ) -> None:
-    """Check that nobody changed the ledger by other means."""
+    """Check that nobody tampered with the ledger."""
     from lapwing.release.runs.transcripts import lost_debit, unpaid_transcripts  # noqa: PLC0415
 
     book = Ledger.open(ledger)

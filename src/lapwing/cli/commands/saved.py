@@ -89,12 +89,12 @@ def sample(
         option(
             "--where-file",
             "FILE",
-            "A .csv or .parquet table of public conditions: one row out for each row, whose values stay.",
+            "A .csv or .parquet table of public conditions: one synthetic row for each, with its values.",
         ),
     ] = None,
     quiet: options.Quiet = False,
 ) -> None:
-    """Draw rows from a saved model, free of budget."""
+    """Draw rows from a saved model, at no cost."""
     for each in output:
         rows_place(each)
     _check(rows, where, where_file)
@@ -204,26 +204,23 @@ def query(
     context: typer.Context,
     model: options.Model,
     column: Annotated[
-        list[str], option("--column", "NAME", "A column of the table; repeat, or write commas, for more.")
+        list[str], option("--column", "NAME", "A column of the table; repeat, or separate several by commas.")
     ],
     groups: Annotated[
         str,
         option(
             "--groups",
             "N|measured",
-            "About how many groups a column with more values is shown in, or the groups in which noisy counts "
-            "saw these columns together.",
+            "Number of groups for a column with more values, or measured: those in which they were counted together.",
         ),
     ] = "20",
     table: Table = None,
-    confidence: Annotated[
-        str, option("--confidence", "C", "Of each interval for a true count, between 0 and 1.")
-    ] = "0.95",
+    confidence: Annotated[str, option("--confidence", "C", "Confidence of each interval, between 0 and 1.")] = "0.95",
     weighted: Annotated[
         bool, flag("--weighted", "Weighted totals instead of counts, by the survey weight of the schema.")
     ] = False,
 ) -> None:
-    """Print a table of a saved model over some columns, with intervals for the true counts."""
+    """Print a contingency table of a saved model, with intervals for the true counts."""
     wanted = number_or_measured(groups)
 
     from lapwing.model.evidence import measured_groupings  # noqa: PLC0415

@@ -49,8 +49,7 @@ def learn(
         option(
             "--fields",
             "a ...",
-            "What to learn: names after one --fields, with spaces or commas between, or repeat it. "
-            "Default: every blank field.",
+            "Fields to learn, separated by spaces or commas; repeat if you like. Default: every blank field.",
         ),
     ] = [],  # noqa: B006 - typer reads the default and passes a new list
     epsilon: options.Epsilon = None,
@@ -63,18 +62,18 @@ def learn(
         option(
             "--dictionary",
             "FIELD=FILE",
-            "Public texts that may occur in a string field, one a line: no --delta needed; repeat for more.",
+            "File of public texts that may occur in a field, one per line, which needs no --delta; repeat.",
         ),
     ] = [],  # noqa: B006
     quantile: Annotated[
-        str, option("--quantile", "Q", "Part of the rows that may lie beyond each bound, below 1/4.")
+        str, option("--quantile", "Q", "Share of the rows that may lie beyond each bound, below 1/4.")
     ] = "0",
     neighbours: options.Neighbours = "add-remove",
     ledger: options.LedgerFile = None,
     dataset: options.Dataset = None,
     transcript: Annotated[
         Path | None,
-        option("--transcript", "T", "File that keeps every answer: the same command goes on with it and pays once."),
+        option("--transcript", "T", "File that keeps every answer: the same command continues from it, and pays once."),
     ] = None,
     certificate: options.CertificateOut = None,
     no_certificate: options.NoCertificate = False,

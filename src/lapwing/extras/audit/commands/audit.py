@@ -24,7 +24,7 @@ def audit(
         list[str] | None,
         argument(
             "MECHANISM",
-            "Audit these alone, and the questions that they ask: mechanisms, or learn, evaluate, link.",
+            "Audit only these mechanisms (or learn, evaluate, link) and their questions.",
             autocompletion=options.audited_names,
         ),
     ] = None,

@@ -35,7 +35,7 @@ def convert(
     ],
     output: Annotated[Path, option("-o --output", "S.json", "A new file: the schema.")],
     table: Annotated[
-        str | None, option("--table", "T", "One table of several. Default: all that keys link, as one database.")
+        str | None, option("--table", "T", "One table of several. Default: all tables that keys link.")
     ] = None,
     quiet: options.Quiet = False,
 ) -> None:

@@ -35,7 +35,7 @@ def evaluate(
     db: Database = None,
     model: Annotated[
         Path | None,
-        option("--model", "M.lapwing", "The release that SYNTHETIC was drawn from, to report about it too."),
+        option("--model", "M.lapwing", "The release that SYNTHETIC was drawn from, for the report."),
     ] = None,
     report: Annotated[
         Path | None,
@@ -52,14 +52,18 @@ def evaluate(
     ] = None,
     by: Annotated[
         list[str] | None,
-        option("--by", "COLUMN", "Also judge each group of rows by this column; repeat, or write commas, to cross."),
+        option(
+            "--by",
+            "COLUMN",
+            "Also compare within the groups of this column; repeat, or separate by commas, to cross columns.",
+        ),
     ] = None,
     test: Annotated[
         Path | None,
         option(
             "--test",
             "FILE",
-            "Real rows that SYNTHETIC was not made from, to test predictions and to compare attacks with.",
+            "Real rows that SYNTHETIC was not made from, to test predictions and attacks.",
         ),
     ] = None,
     epsilon: options.Epsilon = None,
@@ -70,7 +74,7 @@ def evaluate(
     ledger: options.LedgerFile = None,
     dataset: options.Dataset = None,
     transcript: options.TranscriptFile = None,
-    seed: Annotated[int, option("--seed", "K", "Seed of the 3-way tables and of the rows compared with.")] = 0,
+    seed: Annotated[int, option("--seed", "K", "Seed of the 3-way tables and of the comparison rows.")] = 0,
     quiet: options.Quiet = False,
 ) -> None:
     """Compare synthetic tables with the real ones (internal; with a budget, releasable)."""

@@ -48,12 +48,12 @@ def draft(
     data: Data,
     output: Annotated[
         Path | None,
-        option("-o --output", "S.json", "A new file: the skeleton of a schema. Default: DATA.schema.json here."),
+        option("-o --output", "S.json", "A new file: the drafted schema. Default: DATA.schema.json here."),
     ] = None,
     sql: Sql = None,
     db: Database = None,
 ) -> None:
-    """Write a skeleton to fill in (internal)."""
+    """Draft a schema to fill in (internal)."""
     table = given_table(data, sql, db, context)
     output = default_file(table, "schema.json") if output is None else output
     options.refuse_existing(output)
@@ -80,12 +80,12 @@ def check(
         list[str] | None,
         argument(
             "[DATA]...",
-            "Internal: also count the cells of this private table that do not fit, and the rows of its units. Of "
-            "linked tables all, as `lapwing synthesize` takes them.",
+            "Internal: also count the cells of this private table that do not fit, and the rows of its units. "
+            "Linked tables: all of them, as for `lapwing synthesize`.",
         ),
     ] = None,
     sql: Annotated[
-        list[str], option("--sql", "QUERY", "Instead of DATA: a query of --db, of linked tables each.")
+        list[str], option("--sql", "QUERY", "Instead of DATA: a query of --db; linked tables: one for each.")
     ] = [],  # noqa: B006
     db: Database = None,
     quiet: options.Quiet = False,

@@ -33,7 +33,7 @@ def start(
     sql: Sql = None,
     db: Database = None,
 ) -> None:
-    """Go from a table to a release by questions, without editing anything."""
+    """Answer questions about your table, and get a release."""
     if data == "-":
         raise misuse("the answers are read from standard input; save the rows in a file", context, code="LW316")
     app = context.find_root().command

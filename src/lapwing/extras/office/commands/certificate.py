@@ -26,9 +26,7 @@ def show(
     file: File,
     details: Annotated[bool, flag("--details", "Print all sentences.")] = False,
     json: Annotated[bool, flag("--json", "Print the same as JSON: facts with keys, values and units.")] = False,
-    page: Annotated[
-        Path | None, option("--page", "C.html", "Write one page to print and sign instead, which a browser opens.")
-    ] = None,
+    page: Annotated[Path | None, option("--page", "C.html", "Write one HTML page to print and sign instead.")] = None,
 ) -> None:
     """Print what a certificate says, in plain sentences."""
     from lapwing.extras.office.paper.files import told  # noqa: PLC0415

@@ -24,7 +24,7 @@ def studio(
     port: Annotated[int, option("--port", "N", "Port of this machine; any free one by default.")] = 0,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Only print the address.")] = False,
 ) -> None:
-    """Go from a table to a release in a browser, on this machine."""
+    """Make a release in your browser, on this machine."""
     if not place.exists():
         raise ParameterError(f"there is no file or folder {place}; give one that is there", code="LW115")
     try:
