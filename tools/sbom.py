@@ -169,10 +169,13 @@ def entry(component: Component, *, is_required: bool) -> dict[str, Any]:
 
 
 def listing(listed: list[Component]) -> str:
-    """Return the packages for the page, by licence; what is not needed by another says what it is for."""
+    """Return the packages for the page, by licence; what is not needed by another says what it is for.
+
+    Their versions are in the lock and the bill.
+    """
     by_licence: dict[str, dict[str, str]] = {}
     for each in listed:
-        shown = f"{each.name} {each.version}" + (f" ({each.why})" if each.why else "")
+        shown = each.name + (f" ({each.why})" if each.why else "")
         by_licence.setdefault(each.licence, {})[shown] = ""
     return "\n".join(f"- **{licence}**: {', '.join(shown)}" for licence, shown in sorted(by_licence.items()))
 

@@ -31,7 +31,6 @@ NOT_COMPARED = {
     ("anonymous.md", "anonymous_tables"),
     ("audit.md", "audit_power"),
     ("audit.md", "tight_audit"),
-    ("cluster-plan.md", "census1940"),
     ("learn.md", "domains_coverage"),
     ("learn.md", "domains_error"),
     ("rules.md", "rules_error"),

@@ -45,9 +45,9 @@ MORE_SETTINGS = {
 }
 
 
-def rows_of(first: str) -> list[list[str]]:
+def rows_of(first: str, text: str = PAGE) -> list[list[str]]:
     """Return the cells of the table whose first column has this name, but for its head."""
-    lines = PAGE.partition(f"| {first} |")[2].splitlines()[2:]
+    lines = text.partition(f"| {first} |")[2].splitlines()[2:]
     cells = []
     for line in lines:
         if not line.startswith("|"):
@@ -183,7 +183,10 @@ def test_words_of_our_own_or_of_two_meanings_are_explained(word):
 
 
 def test_every_question_has_its_sensitivity_its_proof_and_its_tests():
-    proofs, tests = ({row[0].partition(",")[0]: row[1:] for row in table} for table in _question_tables())
+    listed = (ROOT / "tests" / "theorems" / "README.md").read_text(encoding="utf-8")
+    proofs, tests = (
+        {row[0].partition(",")[0]: row[1:] for row in rows_of("question", text)} for text in (PAGE, listed)
+    )
 
     assert set(proofs) == set(tests) == QUESTIONS
     for row in proofs.values():
@@ -194,14 +197,6 @@ def test_every_question_has_its_sensitivity_its_proof_and_its_tests():
         assert planted
         for path in (*attained, *planted):
             assert (ROOT / "tests" / path).is_file(), path
-
-
-def _question_tables():
-    """Return the two tables whose first column is "question"."""
-    global_rows = rows_of("question")
-    after = PAGE.partition("| question |")[2].partition("| question |")[2]
-    lines = [line for line in after.splitlines()[2:] if line.startswith("|")]
-    return global_rows, [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
 
 
 def test_all_questions_of_the_tables_are_of_the_closed_set_and_all_are_asked_by_something():
