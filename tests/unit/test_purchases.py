@@ -179,9 +179,7 @@ def test_deltas_that_sum_to_1_are_told_to_promise_nothing():
 
     whole = together(Budget.zcdp(1), Fraction(0), Fraction(1, 10**6), TERMS, many)
 
-    assert (
-        together_text(whole) == "rho 1.02, but the deltas sum to 1 or more, so together there is no promise"
-    )
+    assert together_text(whole) == "rho 1.02, but the deltas sum to 1 or more, so together there is no promise"
     assert whole.epsilons == ()
 
 
