@@ -15,7 +15,7 @@ package provenance: export SOURCE_DATE_EPOCH := $(shell git log -1 --format=%ct)
 MAKEFLAGS += --no-print-directory
 unexport PYTHONPATH
 
-.PHONY: demo test help check check-full r oracle lowest latest pythons lint types contracts dead-code doctest docs gallery man package provenance changelog format lock clean
+.PHONY: demo test quick help check check-full r oracle lowest latest pythons lint types contracts dead-code doctest docs gallery man package provenance changelog format lock clean
 
 demo:  ## Make data from the bundled sample, and say what was spent and where the files are.
 	@$(bootstrap) run
@@ -24,6 +24,10 @@ demo:  ## Make data from the bundled sample, and say what was spent and where th
 test:  ## Run the tests.
 	@$(bootstrap) test
 	@.venv-test/bin/python -m pytest $(PYTEST_ARGS)
+
+quick:  ## Run the tests that changed files reach, for 90 seconds at most.
+	@$(bootstrap) test
+	@.venv-test/bin/python tools/quick.py $(COMMIT)
 
 help:  ## List these targets.
 	@awk -F ':.*  ## ' '/^[a-z][a-z-]*:.*  ## / {printf "make %-20s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
