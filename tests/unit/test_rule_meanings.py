@@ -264,7 +264,7 @@ CONTRADICTIONS = {
 
 
 @pytest.mark.parametrize("case", CONTRADICTIONS)
-def test_few_rules_that_contradict_each_other_are_named(case: str) -> None:
+def test_rules_of_a_component_without_a_row_are_named(case: str) -> None:
     rules, sentence = CONTRADICTIONS[case]
     required = {"type": "boolean", "constraints": {"required": True}}
     fields = [
@@ -300,7 +300,10 @@ def test_rules_that_a_search_cannot_decide_are_refused_when_the_schema_is_read()
         {"sum": {"a": 1, "b": -1}, "equals": "d"},
     ]
 
-    with pytest.raises(SchemaError, match=r"^rules 2, 3: no row was found that keeps them all, nor that there is none"):
+    with pytest.raises(
+        SchemaError,
+        match=r"^rules 2 \(a \+ b = c\) and 3 .*: no row was found that keeps them all, nor that there is none",
+    ):
         Schema.from_dict({"fields": fields, "rules": rules})
 
 
@@ -342,7 +345,7 @@ def nests(holes: int) -> dict:
             5,
             "never b1 is h3 and b0 is h3), 5 (never b1 is h4 and b0 is h4), 6 (never b2 is h0 and b0 is h0), 7 (never ",
         ),
-        (7, "rules 1, 2, 3, 4, 5, 6, 7, 8 and 188 more: no row was found"),
+        (7, " and 189 more: no row was found"),
     ],
     ids=["five", "seven"],
 )

@@ -103,10 +103,10 @@ def test_a_row_given_a_condition_keeps_the_rules_and_the_map(adaptive, where):
 
 
 FORBIDDEN = {
-    "implication": ({"age": 3, "job": True}, "the rule 'when age is at most 14, job is false and pay is missing'"),
-    "order": ({"start": "2020-03-30", "end": "2020-03-30"}, "the rule 'start < end'"),
-    "sum": ({"a": 1, "b": 2, "c": 4, "age": 80}, "keeps the rule 'a + b = c'"),
-    "two rules": ({"a": 9, "b": [3, 9], "c": 12}, "keeps the rules 'a <= b'; 'a + b = c'"),
+    "implication": ({"age": 3, "job": True}, "'when age is at most 14, job is false and pay is missing'"),
+    "order": ({"start": "2020-03-30", "end": "2020-03-30"}, "keeps the rule 'start < end'"),
+    "sum": ({"a": 1, "b": 2, "c": 4, "age": 80}, "keeps the rules 'a <= b'; 'a + b = c'; 'when"),
+    "two rules": ({"a": 9, "b": [3, 9], "c": 12}, "keeps the rules 'a <= b'; 'a + b = c'; 'when"),
     "fixed": ({"a": 9, "c": 18}, "has fixed of the rules 'cat determines big'; 'big determines a'; ask"),
 }
 

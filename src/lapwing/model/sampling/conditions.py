@@ -19,7 +19,7 @@ from lapwing.model.sampling.grouped import settled
 from lapwing.model.sampling.keeping import Component, kept_components, rule_components
 from lapwing.schema.conditions import where_runs
 from lapwing.schema.rules.rules import Rule
-from lapwing.schema.rules.search import completed, forbidding
+from lapwing.schema.rules.search import completed, is_impossible
 from lapwing.schema.schemas import Schema
 
 _refused = partial(ParameterError, code="LW322")
@@ -247,9 +247,8 @@ def refuse_forbidden(schema: Schema, wanted: Mapping[str, np.ndarray]) -> None:
     """Refuse a condition that rules forbid, whatever the model."""
     for component in rule_components(schema):
         asked = {name: wanted[name] for name in component.columns if name in wanted}
-        rules = forbidding(schema, asked, component.columns) if asked else ()
-        if rules:
-            raise _refusal(asked, rules, is_general=True)
+        if asked and is_impossible(schema, asked, component.columns):
+            raise _refusal(asked, [rule.rule for rule in component.rules], is_general=True)
 
 
 def _refusal(asked: Mapping[str, np.ndarray], rules: Sequence[Rule], *, is_general: bool) -> ParameterError:

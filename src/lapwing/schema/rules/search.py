@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from typing import Final, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -41,16 +41,8 @@ def checked_rules(fields: tuple[Field, ...], rules: tuple[Rule, ...]) -> tuple[C
     for names in components(found):
         own = [rule for rule in found if rule.columns[0] in names]
         outcome = _search(own, {name: domains[name] for name in names})
-        if outcome.is_hopeless:
-            _refuse(own, rules, domains)
         if outcome.row is None:
-            numbers = sorted({rules.index(rule.rule) + 1 for rule in own})
-            more = f" and {len(numbers) - _NAMED} more" if len(numbers) > _NAMED else ""
-            raise SchemaError(
-                f"rules {', '.join(map(str, numbers[:_NAMED]))}{more}: no row was found that keeps them all, nor that "
-                "there is none; make them simpler, or list the allowed combinations",
-                code="LW232",
-            )
+            _refuse(own, rules, is_hopeless=outcome.is_hopeless)
     return found
 
 
@@ -63,12 +55,6 @@ def completed(schema: RuledSchema, fixed: Fixed, component: Sequence[str]) -> di
 def is_impossible(schema: RuledSchema, fixed: Fixed, component: Sequence[str]) -> bool:
     """Return whether certainly no row keeps all rules; False where the bounds of the search were met."""
     return _search(*_bounded(schema, fixed, component)).is_hopeless
-
-
-def forbidding(schema: RuledSchema, fixed: Fixed, component: Sequence[str]) -> tuple[Rule, ...]:
-    """Return few rules of which no row keeps all, or none unless that is certain."""
-    own, domains = _bounded(schema, fixed, component)
-    return tuple(_fewest(own, domains)) if _search(own, domains).is_hopeless else ()
 
 
 def _bounded(schema: RuledSchema, fixed: Fixed, component: Sequence[str]) -> tuple[list[CodedRule], dict[str, Runs]]:
@@ -89,51 +75,34 @@ def _domains(fields: Sequence[Field], names: set[str]) -> dict[str, Runs]:
     return {name: np.array([[0, sizes[name]]], dtype=np.int64) for name in sizes if name in names}
 
 
-def _refuse(own: Sequence[CodedRule], rules: Sequence[Rule], domains: Domains) -> None:
-    """Raise an error that names few rules of those that contradict each other."""
-    left = _fewest(own, domains)
-    named = [f"{rules.index(rule) + 1} ({rule.text})" for rule in left]
-    if len(left) == 1:
+def _refuse(own: Sequence[CodedRule], rules: Sequence[Rule], *, is_hopeless: bool) -> NoReturn:
+    """Raise an error that names the rules of a component of which no row keeps all, or none was found."""
+    named = [f"{rules.index(rule) + 1} ({rule.text})" for rule in dict.fromkeys(each.rule for each in own)]
+    if len(named) == 1 and is_hopeless:
         said = f"rule {named[0]}: no row of the declared values keeps it; change the rule or the columns"
         raise SchemaError(said, code="LW232")
     if len(named) > _NAMED:
         named[_NAMED - 1 :] = [f"{len(named) - _NAMED + 1} more"]
-    raise SchemaError(
-        f"rules {', '.join(named[:-1])} and {named[-1]} contradict each other: no row of the declared values keeps "
-        "them all; change one of them",
-        code="LW232",
-    )
-
-
-def _fewest(own: Sequence[CodedRule], domains: Domains) -> list[Rule]:
-    """Drop the rules that a contradiction does not need, as far as that can be decided quickly."""
-    left = list(dict.fromkeys(rule.rule for rule in own))
-    nodes = _MOST_NODES
-    for candidate in list(left):
-        fewer = [rule for rule in own if rule.rule in left and rule.rule != candidate]
-        narrower = {name: domains[name] for rule in fewer for name in rule.columns}
-        if fewer and nodes > 0:
-            outcome = _search(fewer, narrower)
-            nodes -= max(outcome.looked - len(narrower), 0)
-            if outcome.is_hopeless:
-                left.remove(candidate)
-    return left
+    several = f"rules {', '.join(named[:-1])} and {named[-1]}" if len(named) > 1 else f"rule {named[0]}"
+    said = "no row was found that keeps them all, nor that there is none; make them simpler, or list the allowed rows"
+    if is_hopeless:
+        said = "no row of the declared values keeps them all; change one of them"
+    raise SchemaError(f"{several} contradict each other: {said}" if is_hopeless else f"{several}: {said}", code="LW232")
 
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """What a search found: a row, or that there is none, or neither within its bounds; how many nodes it looked at."""
+    """What a search found: a row, or that there is none, or neither within its bounds."""
 
     row: dict[str, int] | None
     is_hopeless: bool
-    looked: int
 
 
 def _search(rules: Sequence[CodedRule], domains: Domains) -> _Outcome:
     """Look for a row: first with regular codes before reserved ones, then, if that met its bounds, the other way."""
     binding = [rule for rule in rules if not isinstance(rule, DependencyRule)]
     if any(not len(runs) for runs in domains.values()):
-        return _Outcome(None, is_hopeless=True, looked=0)
+        return _Outcome(None, is_hopeless=True)
     values = _regular_codes(binding)
     cells = sum(rule.alive.size for rule in binding if isinstance(rule, CombinationRule))
     nodes = len(domains) + min(_MOST_NODES, max(_MOST_CELLS // max(cells, 1), 16))
@@ -143,7 +112,7 @@ def _search(rules: Sequence[CodedRule], domains: Domains) -> _Outcome:
         found = _searched(binding, domains, values, nodes, puts_reserved_first)
         if found.row is not None or found.is_hopeless:
             return found
-    return _Outcome(None, is_hopeless=False, looked=2 * nodes)
+    return _Outcome(None, is_hopeless=False)
 
 
 def _searched(
@@ -155,9 +124,9 @@ def _searched(
 ) -> _Outcome:
     """Narrow, split, and go on with the first part, depth first."""
     waiting: list[tuple[dict[str, Runs], list[str] | None]] = [(dict(domains), None)]
-    for looked in range(nodes):
+    for _ in range(nodes):
         if not waiting:
-            return _Outcome(None, is_hopeless=True, looked=looked)
+            return _Outcome(None, is_hopeless=True)
         found = narrowed(rules, *waiting.pop())
         if found is None:
             continue
@@ -166,14 +135,14 @@ def _searched(
         if not open_columns:
             if not any(rule.broken({name: runs[0, :1] for name, runs in found.items()})[0] for rule in rules):
                 row = {name: int(runs[0, 0]) for name, runs in found.items()}
-                return _Outcome(row, is_hopeless=False, looked=looked)
+                return _Outcome(row, is_hopeless=False)
             continue
         name = min(open_columns, key=sizes.__getitem__)
         parts = list(_parts(found[name], values.get(name, 0)))
         if puts_reserved_first and values.get(name, 0):
             parts.sort(key=lambda part: int(part[0, 0]) < values[name])
         waiting.extend(({**found, name: part}, [name]) for part in reversed(parts))
-    return _Outcome(None, is_hopeless=not waiting, looked=nodes)
+    return _Outcome(None, is_hopeless=not waiting)
 
 
 def _parts(runs: Runs, values: int) -> Iterator[Runs]:
