@@ -1,5 +1,6 @@
 """Rules of a schema in Adaptive: refined groups, hard zeros, candidates, and whole runs."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -27,6 +28,7 @@ from lapwing.mechanisms.adaptive.fit import (
     measured_table,
     modelled_rules,
     public_factors,
+    refit,
 )
 from lapwing.mechanisms.adaptive.mechanism import Adaptive
 from lapwing.mechanisms.adaptive.one_way import one_way_table
@@ -145,7 +147,7 @@ def test_particles_of_rules_and_one_way_tables_alone_keep_every_combination_rule
     columns = columns_of(RULED)
     rng = np.random.default_rng(0)
 
-    fit = initialize(columns, 5000.0, rng, size=4000, zeros=hard_zeros(RULED, columns))
+    fit = finalize(initialize(columns, 5000.0, rng, size=4000, zeros=hard_zeros(RULED, columns)), rng, size=4000)
 
     codes = codes_of(columns, fit, rng)
     combinations, order = RULED.coded_rules[:-1], RULED.coded_rules[-1]
@@ -222,6 +224,28 @@ def test_particles_keep_the_rules_and_the_one_way_tables_to_the_end() -> None:
         assert np.abs(shares - column.axis.base / column.axis.base.sum()).sum() / 2 < 0.25
 
 
+def test_particles_pass_from_one_way_of_keeping_the_rules_to_another() -> None:
+    values = ["p", "q", "r"]
+    required = {"required": True}
+    fields = [{"name": name, "type": "string", "categories": values, "constraints": required} for name in "abc"]
+    rules = [{"determines": [one], "column": two, "values": [[v, v] for v in values]} for one, two in ("ab", "bc")]
+    schema = Schema.from_dict({"fields": fields, "rules": rules})
+    columns = columns_of(schema)
+    rng = np.random.default_rng(0)
+    zeros = hard_zeros(schema, columns)
+    fit = initialize(columns, 5000.0, rng, size=4000, zeros=zeros)
+    alike = fit.groups[:, np.zeros(4000, dtype=np.intp)]
+
+    # No single draw leads on: a, b and c would have to change at once.
+    fit = finalize(refit(replace(fit, groups=alike), rng, pulls=(1.0,) * 3), rng, size=4000)
+
+    assert zeros is not None
+    assert not zeros.broken(fit.groups).any()
+    for column, groups in zip(columns, fit.groups, strict=True):
+        wanted = column.axis.base / column.axis.base.sum()
+        np.testing.assert_allclose(np.bincount(groups, minlength=3) / groups.size, wanted, atol=0.01)
+
+
 def test_columns_that_follow_from_each_other_have_the_shares_that_were_counted() -> None:
     # No single draw leads from a row of a child to one of an adult: three columns would have to change at once.
     rows = people()
@@ -239,7 +263,7 @@ def test_the_released_part_holds_the_hard_zeros_and_is_finite() -> None:
     columns = columns_of(RULED)
     rng = np.random.default_rng(0)
     zeros = hard_zeros(RULED, columns)
-    fit = initialize(columns, 5000.0, rng, size=500, zeros=zeros)
+    fit = finalize(initialize(columns, 5000.0, rng, size=500, zeros=zeros), rng, size=500)
 
     model = fit_as_model(fit, 5000)
 

@@ -30,6 +30,12 @@ SNAPSHOTS = 3  # the released particles are those of so many sweeps: where they 
 SD_PER_ABSOLUTE = 1.25  # standard deviation over mean absolute deviation, of a normal law
 _USUAL_CELLS = 16  # as many observations is worth what the whole prior is wrong by
 _SURE_SD = 1e-3  # of a public table without one
+_PASSABLE = -9.0
+"""The logarithm by which cells that rules leave empty are rarer until the last sweeps.
+
+Particles have to pass: where many columns follow from each other, no single draw leads from one way of keeping the
+rules to another.
+"""
 LEAST_SD = 0.3  # of a column's counts, in records: rounding is no smaller
 MOST_RULE_CLASSES = 64
 """Most groups of regular values that the rules of one column may tell apart together; rules beyond are left to the
@@ -138,24 +144,27 @@ def add_measured(fit: Fit, new: Sequence[Measured]) -> Fit:
     return replace(fit, measured=tuple(found.values()))
 
 
-def refit(fit: Fit, rng: np.random.Generator, *, pulls: Sequence[float], size: int | None = None) -> Fit:
-    """Move the particles towards all tables."""
+def refit(
+    fit: Fit, rng: np.random.Generator, *, pulls: Sequence[float], size: int | None = None, is_last: bool = False
+) -> Fit:
+    """Move the particles towards all tables; through cells that rules leave empty, unless these are the last sweeps."""
     groups = fit.groups
     if size is not None and size != groups.shape[1]:
         groups = groups[:, rng.permutation(np.arange(size) % groups.shape[1])]
     masses = [_pooled_margin(fit, column) for column in range(len(fit.columns))]
     axes = tuple(replace(column.axis, base=mass) for column, mass in zip(fit.columns, masses, strict=True))
     asked = [*_one_way(fit, axes), *(_measured_factor(each, axes) for each in fit.measured), *_prior_factors(fit)]
+    given = fit.given if is_last else [replace(each, theta=np.maximum(each.theta, _PASSABLE)) for each in fit.given]
     bound = () if fit.zeros is None else fit.zeros.orders
-    groups, factors = fitted(axes, groups, [*asked, *fit.given], fit.total, rng, pulls=pulls, bound=bound)
+    groups, factors = fitted(axes, groups, [*asked, *given], fit.total, rng, pulls=pulls, bound=bound)
     return replace(fit, axes=axes, groups=groups, factors=factors)
 
 
 def finalize(fit: Fit, rng: np.random.Generator, *, size: int) -> Fit:
     """Return the model with the particles of several sweeps, and the mean of their theta."""
-    fits = [refit(fit, rng, pulls=heated(2, 1, start=0.3), size=size)]
+    fits = [refit(fit, rng, pulls=heated(2, 1, start=0.3), size=size, is_last=True)]
     for _ in range(SNAPSHOTS - 1):
-        fits.append(refit(fits[-1], rng, pulls=(1.0,)))
+        fits.append(refit(fits[-1], rng, pulls=(1.0,), is_last=True))
     thetas = zip(*([factor.theta for factor in each.factors] for each in fits), strict=True)
     factors = tuple(
         replace(factor, theta=np.mean(each, axis=0)) for factor, each in zip(fits[-1].factors, thetas, strict=True)
