@@ -17,10 +17,10 @@ from scipy.stats import wasserstein_distance
 
 from lapwing.api.synthesize import synthesize
 from lapwing.mechanisms.registry import Mechanism
-from lapwing.mechanisms.shared.trees.simulation import drawn_noise
+from lapwing.mechanisms.shared.trees.simulation import simulate_noise
 from lapwing.mechanisms.trees.pmm.mechanism import PMM
 from lapwing.mechanisms.trees.psmm.box_cells import box_cells
-from lapwing.mechanisms.trees.psmm.measures import fitted_measure
+from lapwing.mechanisms.trees.psmm.measures import nearest_measure
 from lapwing.mechanisms.trees.psmm.mechanism import PSMM
 from lapwing.schema.schemas import Schema
 
@@ -69,9 +69,9 @@ def speed(releases: int) -> Iterator[Line]:
         )
         index = np.minimum((points * cells.shape).astype(np.int64), np.array(cells.shape) - 1)
         counts = np.bincount(np.ravel_multi_index(tuple(index.T), cells.shape), minlength=cells.cells)
-        noisy = counts.reshape(cells.shape) + drawn_noise("laplace", 1.0, cells.shape, rng).astype(np.int64)
+        noisy = counts.reshape(cells.shape) + simulate_noise("laplace", 1.0, cells.shape, rng).astype(np.int64)
         start = time.process_time()
-        fitted_measure(noisy, cells, None)
+        nearest_measure(noisy, cells, None)
         yield {"d": d, "cells": cells.cells, "data": law, "cpu_seconds": time.process_time() - start}
 
 

@@ -30,7 +30,7 @@ from lapwing.extras.evaluate.metrics.metric import (
 from lapwing.extras.evaluate.metrics.tables.variation import compare_with_each
 from lapwing.model.compared import choose_tables
 from lapwing.release.runs.generators import generator
-from lapwing.release.runs.verdict.expected import graded, placed
+from lapwing.release.runs.verdict.expected import grade_error, grade_tables
 from lapwing.release.runs.verdict.terms import learnt_pairs, terms_of
 from lapwing.rows.source import all_codes, coded_table
 from lapwing.schema.schemas import Schema
@@ -104,7 +104,7 @@ def compared(table: str, epsilon: str, release: lw.Release, true: dict[str, floa
     rng = generator(release.certificate.seed or 0, "verdict")
     learnt = learnt_pairs(release.noisy)
     for terms in terms_of(release.schema, release.noisy, release.model, rng):
-        grade = graded(terms, is_learnt=learnt > 0)
+        grade = grade_tables(terms, is_learnt=learnt > 0)
         error, fresh, independent = (true[f"tv{terms.ways}_{name}"] for name in (SYNTHETIC, BOOTSTRAP, INDEPENDENT))
         yield {
             "table": table,
@@ -114,7 +114,7 @@ def compared(table: str, epsilon: str, release: lw.Release, true: dict[str, floa
             "rows": release.certificate.released_rows,
             "learnt": learnt,
             "grade": grade.word,
-            "true_grade": placed(terms.ways, error, fresh, independent),
+            "true_grade": grade_error(terms.ways, error, fresh, independent),
             "expected": round(grade.error, 5),
             "true": round(error, 5),
             "fresh": round(grade.fresh, 5),

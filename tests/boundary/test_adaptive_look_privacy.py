@@ -31,8 +31,8 @@ def look_flags(relation, *, pure, times):
 
 @pytest.mark.parametrize(("relation", "pure", "times"), LOOKS)
 def test_a_look_at_all_pairs_is_not_flagged(relation, pure, times, monkeypatch):
-    asked, honest = [], rounds.chosen_cells
-    monkeypatch.setattr(rounds, "chosen_cells", lambda *given: asked.append(1) or honest(*given))
+    asked, honest = [], rounds.choose_cells
+    monkeypatch.setattr(rounds, "choose_cells", lambda *given: asked.append(1) or honest(*given))
 
     assert look_flags(relation, pure=pure, times=times) == [(), ()]
     assert asked
@@ -40,13 +40,13 @@ def test_a_look_at_all_pairs_is_not_flagged(relation, pure, times, monkeypatch):
 
 @pytest.mark.parametrize("pure", [True, False])
 def test_a_look_that_cuts_cells_about_the_true_mean_is_flagged(pure, monkeypatch):
-    source, honest = peeking(monkeypatch), rounds.chosen_cells
+    source, honest = peeking(monkeypatch), rounds.choose_cells
 
     def chosen_cells(coordinates, moment, totals, *rest):
         vectors = [coordinates.vectors(chunk) for chunk in source().chunks()]
         exact = np.concatenate(vectors).sum(axis=0)
         return honest(coordinates, moment, replace(totals, sums=exact), *rest)
 
-    monkeypatch.setattr(rounds, "chosen_cells", chosen_cells)
+    monkeypatch.setattr(rounds, "choose_cells", chosen_cells)
 
     assert all(look_flags("add-remove", pure=pure, times=20 if pure else 16))

@@ -50,13 +50,13 @@ def the_one_way_share_follows_the_true_number_of_rows(patch):
 
 
 def a_number_of_rows_is_bought_and_the_true_one_used(patch):
-    source, honest = peeking(patch), adaptive.known_rows
+    source, honest = peeking(patch), adaptive.public_or_noisy_rows
 
     def known(curator, budget):
         _, left = honest(curator, budget)
         return float(max(1, source().rows)), left
 
-    patch.setattr(adaptive, "known_rows", known)
+    patch.setattr(adaptive, "public_or_noisy_rows", known)
 
 
 def the_true_number_of_rows_is_released(patch):

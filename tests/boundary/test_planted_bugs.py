@@ -64,28 +64,28 @@ def noise_from_a_fixed_seed(patch):
 
 
 def empty_cells_without_noise(patch):
-    honest = answering._perturbed
+    honest = answering._add_noise
 
     def change(question, counts, terms, bits):
         answer = honest(question, counts, terms, bits)
         noisy = np.where(counts.reshape(answer.whole.shape) == 0, 0, answer.whole)
         return NoisyCounts(question, noisy, answer.noise)
 
-    patch.setattr(answering, "_perturbed", change)
+    patch.setattr(answering, "_add_noise", change)
 
 
 def clipped_at_the_true_number_of_rows(patch):
-    honest = answering._perturbed
+    honest = answering._add_noise
 
     def change(question, counts, terms, bits):
         answer = honest(question, counts, terms, bits)
         return NoisyCounts(question, np.clip(answer.whole, 0, int(counts.sum())), answer.noise)
 
-    patch.setattr(answering, "_perturbed", change)
+    patch.setattr(answering, "_add_noise", change)
 
 
 def scale_from_the_number_of_rows(patch):
-    honest = answering._perturbed
+    honest = answering._add_noise
 
     def change(question, counts, terms, bits):
         law = question.noise(terms.relation, terms.max_rows)
@@ -93,7 +93,7 @@ def scale_from_the_number_of_rows(patch):
         answer = honest(question, counts, terms, bits)
         return NoisyCounts(question, answer.whole, law)
 
-    patch.setattr(answering, "_perturbed", change)
+    patch.setattr(answering, "_add_noise", change)
 
 
 def only_the_first_question_is_charged(patch):

@@ -169,14 +169,14 @@ def the_rows_of_a_unit_add_up_in_squares(patch):
 
 def with_answers(patch, change):
     """Change noisy counts with the exact ones at hand; ``change(noisy, exact)``."""
-    honest = answering._perturbed
+    honest = answering._add_noise
 
     def perturbed(question, counts, terms, bits):
         answer = honest(question, counts, terms, bits)
         changed = change(answer.whole.copy(), counts.reshape(answer.whole.shape))
         return NoisyCounts(question, changed, answer.noise)
 
-    patch.setattr(answering, "_perturbed", perturbed)
+    patch.setattr(answering, "_add_noise", perturbed)
 
 
 def small_cells_are_suppressed(patch):

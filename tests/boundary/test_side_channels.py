@@ -111,7 +111,7 @@ def no_noise_where_nothing_is(law, size, bits, *, honest, counts):
 
 
 def test_noise_that_is_left_out_in_empty_cells_is_noticed(monkeypatch):
-    honest = marginal_counts._perturbed
+    honest = marginal_counts._add_noise
 
     def skipping(question, counts, terms, bits):
         draw = partial(no_noise_where_nothing_is, honest=noise_of, counts=counts.reshape(-1))
@@ -119,7 +119,7 @@ def test_noise_that_is_left_out_in_empty_cells_is_noticed(monkeypatch):
         return honest(question, counts, terms, bits)
 
     noise_of = marginal_counts.noise_of
-    monkeypatch.setattr(marginal_counts, "_perturbed", skipping)
+    monkeypatch.setattr(marginal_counts, "_add_noise", skipping)
 
     with pytest.raises(AssertionError, match="MarginalCounts"):
         check_words(words_by_kind([14], notions=(True,)))

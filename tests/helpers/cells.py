@@ -11,9 +11,9 @@ from lapwing.extras.audit.checks.cells import cell_flags, recounted_cells
 from lapwing.extras.audit.held import RecordingBits
 from lapwing.kernel.questions.shared.cell_rows import CellRows
 from lapwing.kernel.questions.shared.cells import CellTree
-from lapwing.kernel.questions.sparse_counts.answer import _counted
+from lapwing.kernel.questions.sparse_counts.answer import _count_leaves
 from lapwing.kernel.questions.sparse_counts.question import SparseCounts
-from lapwing.kernel.questions.split_decisions.answer import _decided
+from lapwing.kernel.questions.split_decisions.answer import _decide_splits
 from lapwing.kernel.questions.split_decisions.question import SplitDecisions
 from lapwing.kernel.terms import Terms
 from lapwing.rows.source import code_table
@@ -79,7 +79,7 @@ def random_tree(rng, schema, *, deepest=4):
 def answered(question, source, bits, terms=ADD_REMOVE):
     """Return what the room's code answers, without a room."""
     rows = CellRows.of(question.tree, source)
-    answer = _decided if isinstance(question, SplitDecisions) else _counted
+    answer = _decide_splits if isinstance(question, SplitDecisions) else _count_leaves
     return answer(question, rows, terms, bits)
 
 

@@ -5,7 +5,7 @@ import typing
 
 from lapwing.errors import LapwingError
 from lapwing.mechanisms.registry import settings_of
-from lapwing.mechanisms.shared.priors import made_up
+from lapwing.mechanisms.shared.priors import invented_prior
 from lapwing.release.runs.reading import read_settings
 from lapwing.schema.schemas import Schema
 
@@ -216,7 +216,7 @@ def odd_mechanism(rng, known, schema, *, usual=False):
     settings = [known()] if usual else list(known.audited(schema))
     found = _changed(rng, pick(rng, settings))
     if known.takes_priors and hasattr(found, "prior") and rng.integers(3) == 0:
-        found = dataclasses.replace(found, prior=(made_up(schema),) * int(rng.integers(1, 3)))
+        found = dataclasses.replace(found, prior=(invented_prior(schema),) * int(rng.integers(1, 3)))
     return found
 
 

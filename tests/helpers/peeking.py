@@ -28,11 +28,11 @@ def rows_behind(curator):
 def peeking(patch):
     """Let a mechanism keep hold of its curator; return a function that gives the private rows."""
     held = []
-    honest = adaptive.known_rows
+    honest = adaptive.public_or_noisy_rows
 
     def known(curator, budget):
         held.append(curator)
         return honest(curator, budget)
 
-    patch.setattr(adaptive, "known_rows", known)
+    patch.setattr(adaptive, "public_or_noisy_rows", known)
     return lambda: rows_behind(held[-1]) if held else NO_ROWS

@@ -126,7 +126,7 @@ def most_texts_by_exact_counts(plant):
 
         return chosen
 
-    patched(plant, category_selection, "_selected", make)
+    patched(plant, category_selection, "_select", make)
 
 
 # -------------------------------------------------------------------------------------------------- seconds and caches
@@ -145,7 +145,7 @@ def the_second_answer_of_a_batch_shares_its_noise(plant):
 
         return once
 
-    patched(plant, marginal_counts, "_perturbed", make)
+    patched(plant, marginal_counts, "_add_noise", make)
 
 
 def the_second_batch_is_exact(plant):

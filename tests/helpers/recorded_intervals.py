@@ -27,7 +27,7 @@ from lapwing.model.bounds import rows_range
 from lapwing.model.certificate.declared import broken_at_least
 from lapwing.model.certificate.statements import Statement
 from lapwing.present.stated import label_of
-from lapwing.release.queries import framed, queried
+from lapwing.release.queries import as_frame, query_table
 from lapwing.release.runs.misfits import misfit_shares
 
 KEPT: Final = Path(__file__).resolve().parents[1] / "data" / "recorded_intervals.json"
@@ -83,8 +83,8 @@ def _questions(release: Any, conditions: list[Any]) -> Iterator[tuple[str, Any]]
                 asked = partial(weighted.query, columns, groups, weighted=True)
                 yield f"{of} in {groups} weighted by {weight}", _ends(asked)
             for where in conditions:
-                asked = partial(queried, release, columns, where=where, groups=groups)
-                yield f"{of} in {groups} where {where}", _ends(lambda asked=asked: framed(*asked()))
+                asked = partial(query_table, release, columns, where=where, groups=groups)
+                yield f"{of} in {groups} where {where}", _ends(lambda asked=asked: as_frame(*asked()))
     for where in conditions:
         yield f"accuracy where {where}", _figures(release.accuracy(where=where))
     accuracy = release.accuracy()

@@ -6,14 +6,14 @@ from fractions import Fraction
 
 import numpy as np
 
-from lapwing.engine.tables import packed, unpacked
+from lapwing.engine.tables import pack, unpack
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
 from lapwing.kernel.questions.questions import RECORDS
 from lapwing.kernel.questions.select_worst.answer import misfits
 from lapwing.kernel.questions.select_worst.question import SelectWorst
 from lapwing.mechanisms.shared.base import Mechanism
-from lapwing.mechanisms.shared.one_way import fitted_law, one_way_questions, pooled_total
+from lapwing.mechanisms.shared.one_way import one_way_law, one_way_questions, pooled_total
 from lapwing.model.certificate.certificate import Statement
 from lapwing.model.certificate.cost_lines import Planned
 from lapwing.model.model import Indexed, ReleasedModel
@@ -49,12 +49,12 @@ def table_shape(levels, candidate):
 
 def question(columns, levels, candidates, *, estimates=None, penalties=None, epsilon=Fraction(1, 2), notion="pure"):
     """Return a selection; by default each cell is estimated at 1 and nothing is penalised."""
-    listed = unpacked(candidates) if isinstance(candidates, np.ndarray) else candidates
+    listed = unpack(candidates) if isinstance(candidates, np.ndarray) else candidates
     cells = sum(int(np.prod(table_shape(levels, each))) for each in listed)
     return SelectWorst(
         columns=tuple(columns),
         levels=tuple(levels),
-        candidates=candidates if isinstance(candidates, np.ndarray) else packed(candidates),
+        candidates=candidates if isinstance(candidates, np.ndarray) else pack(candidates),
         estimates=np.ones(cells, dtype=np.int64) if estimates is None else np.asarray(estimates, dtype=np.int64),
         penalties=np.zeros(len(candidates), dtype=np.int64) if penalties is None else np.asarray(penalties),
         epsilon=epsilon,
@@ -108,7 +108,7 @@ def scores_by_hand(asked: SelectWorst, rows: list[dict[str, int]]) -> list[int]:
     """Return the score of each candidate, cell by cell and row by row."""
     cells = iter(asked.estimates.tolist())
     scores = []
-    for candidate, penalty in zip(unpacked(asked.candidates), asked.penalties.tolist(), strict=True):
+    for candidate, penalty in zip(unpack(asked.candidates), asked.penalties.tolist(), strict=True):
         axes = [(asked.columns[place], asked.levels[place][level]) for place, level in candidate]
         places = [tuple(group_by_hand(grouping, row[name]) for name, grouping in axes) for row in rows]
         misfit = 0
@@ -165,7 +165,7 @@ class Selecting(Mechanism):
         }
         informed = self._selection(schema, shares, total, second, avoid=blind.choice)
         one, other = curator.ask(informed, informed)
-        places = unpacked(informed.candidates)[one.choice]
+        places = unpack(informed.candidates)[one.choice]
         (measured,) = curator.ask(
             MarginalCounts(
                 columns=tuple(informed.columns[place] for place, _ in places),
@@ -175,7 +175,7 @@ class Selecting(Mechanism):
         )
 
         laws = {
-            column.name: Indexed(np.zeros(1, dtype=np.uint8), fitted_law(table, column.domain, max(total, 1.0)))
+            column.name: Indexed(np.zeros(1, dtype=np.uint8), one_way_law(table, column.domain, max(total, 1.0)))
             for column, table in zip(schema.columns, tables, strict=True)
         }
         rows = round(total) + blind.choice + other.choice + int(measured.counts.max() > 0)

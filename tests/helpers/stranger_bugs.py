@@ -191,7 +191,7 @@ def perturbed_by(plant, answered):
 
         return other
 
-    patched(plant, marginal_counts, "_perturbed", make)
+    patched(plant, marginal_counts, "_add_noise", make)
 
 
 def noise_of_the_other_relation(plant):
@@ -202,7 +202,7 @@ def noise_of_the_other_relation(plant):
             question, counts, replace(terms, relation="add-remove", rows=None), bits
         )
 
-    patched(plant, marginal_counts, "_perturbed", make)
+    patched(plant, marginal_counts, "_add_noise", make)
 
 
 def whole_scales(plant):

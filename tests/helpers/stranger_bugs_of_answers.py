@@ -126,7 +126,7 @@ def rows_looked_up(plant):
 
         return looked_up
 
-    patched(plant, adaptive, "known_rows", make)
+    patched(plant, adaptive, "public_or_noisy_rows", make)
 
 
 # ------------------------------------------------------------------------------------------------------ trees, vectors

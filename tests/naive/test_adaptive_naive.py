@@ -15,7 +15,7 @@ from helpers.log_linear_twins import (
     state_counts,
     states_of,
 )
-from lapwing.engine.particles import explained, heated
+from lapwing.engine.particles import explained, pull_schedule
 from lapwing.mechanisms.adaptive.candidates import ResolvedColumn
 from lapwing.mechanisms.adaptive.fit import Measured, add_measured, finalize, initialize, refit
 from lapwing.model.laws import point_laws
@@ -62,7 +62,7 @@ def particle_fit(axes, measured, seed):
         for place, axis in enumerate(axes)
     )
     fit = add_measured(initialize(columns, TOTAL, rng, size=PARTICLES), measured)
-    return finalize(refit(fit, rng, pulls=heated()), rng, size=PARTICLES)
+    return finalize(refit(fit, rng, pulls=pull_schedule()), rng, size=PARTICLES)
 
 
 def density_of(axes, fit):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import optimize, stats
 
 from lapwing.engine import particles
-from lapwing.engine.particles import fitted, heated, independent, swept
+from lapwing.engine.particles import fit_particles, independent, pull_schedule, swept
 from lapwing.engine.tables import DEAD, Axis, Factor, cells_of, table_shape
 
 
@@ -114,7 +114,7 @@ def test_a_sweep_draws_what_the_formula_draws(seed, size, used, fixed, bound):
     factors = factors_of(rng, tables, 100.0, fixed={3 + at for at in range(len(used)) if at in fixed})
     groups = independent(AXES, size, rng)
 
-    moved, _ = fitted(AXES, groups, factors, 100.0, np.random.default_rng(seed), pulls=(0.1, 1.0), bound=bound)
+    moved, _ = fit_particles(AXES, groups, factors, 100.0, np.random.default_rng(seed), pulls=(0.1, 1.0), bound=bound)
 
     plain, again = groups.copy(), np.random.default_rng(seed)
     for pull in (0.1, 1.0):
@@ -164,7 +164,7 @@ def test_few_particles_have_the_law_of_the_proof(seed, bound):
     seen = np.zeros(law.size)
     groups = independent(AXES, size, rng)
     for _ in range(runs):
-        groups, _ = fitted(AXES, groups, factors, 20.0, rng, pulls=(1.0,) * 3, bound=bound)
+        groups, _ = fit_particles(AXES, groups, factors, 20.0, rng, pulls=(1.0,) * 3, bound=bound)
         seen[np.ravel_multi_index(tuple(groups[1] * 2 + groups[2]), (6,) * size)] += 1
 
     likely = law * runs >= 8
@@ -191,7 +191,7 @@ def test_many_particles_rest_where_the_dual_is_smallest():
 
     best = density(optimize.minimize(dual, np.zeros(ends[-1]), method="L-BFGS-B", options={"maxiter": 2000}).x)[0]
 
-    moved, fit = fitted(AXES, independent(AXES, 200_000, rng), factors, total, rng, pulls=heated(rest=20))
+    moved, fit = fit_particles(AXES, independent(AXES, 200_000, rng), factors, total, rng, pulls=pull_schedule(rest=20))
 
     seen = np.bincount(np.ravel_multi_index(tuple(moved), (4, 3, 2)), minlength=24) / 200_000
     assert np.abs(seen - best).sum() / 2 < 0.01
@@ -204,7 +204,7 @@ def test_what_tables_do_not_tell_apart_is_drawn_by_the_masses():
     target = np.array([0.0, 900.0, 100.0, 0.0])
     factor = Factor(table=((0, 1), (2, 0)), theta=np.zeros(4), target=target)
 
-    moved, _ = fitted(AXES, independent(AXES, 20_000, rng), [factor], 1000.0, rng, pulls=heated())
+    moved, _ = fit_particles(AXES, independent(AXES, 20_000, rng), [factor], 1000.0, rng, pulls=pull_schedule())
 
     inside = np.bincount(moved[0], minlength=4)
     assert np.bincount(moved[0] // 2 * 2 + moved[2], minlength=4) / 20 == pytest.approx(target, abs=1)
@@ -222,7 +222,7 @@ def test_nothing_enters_a_dead_cell_or_a_group_without_mass():
         Factor(table=((0, 0), (1, 0)), theta=np.zeros(12), target=np.full(12, 100 / 12), ridge=1.0),
     ]
 
-    moved, _ = fitted(axes, independent(axes, 5000, rng), factors, 100.0, rng, pulls=heated())
+    moved, _ = fit_particles(axes, independent(axes, 5000, rng), factors, 100.0, rng, pulls=pull_schedule())
     again = swept(axes, moved, factors, rng, sweeps=5)
 
     for groups in (moved, again):
@@ -308,7 +308,7 @@ def test_theta_for_fresh_rows_is_that_of_the_slow_ascent(seed, many, monkeypatch
 
 
 def test_tables_of_fresh_rows_are_those_of_the_particles():
-    # Thousands of exact counts: theta of `fitted` then jumps by 2 with a single particle.
+    # Thousands of exact counts: theta of `fit_particles` then jumps by 2 with a single particle.
     rng = np.random.default_rng(8)
     axes = [axis([3, 2, 1, 1]), axis([1, 1, 1]), axis([2, 1, 1, 1, 1])]
     law = rng.dirichlet(np.full(60, 0.5)).reshape(4, 3, 5)
@@ -318,7 +318,7 @@ def test_tables_of_fresh_rows_are_those_of_the_particles():
         Factor(table=table, theta=np.zeros(target.size), target=target, ridge=0.0)
         for table, target in zip(tables, targets, strict=True)
     ]
-    groups, factors = fitted(axes, independent(axes, 9000, rng), asked, 9000.0, rng, pulls=heated(12, 3))
+    groups, factors = fit_particles(axes, independent(axes, 9000, rng), asked, 9000.0, rng, pulls=pull_schedule(12, 3))
 
     def error(parts):
         fresh = swept(axes, independent(axes, 90_000, rng), parts, rng, sweeps=20)

@@ -11,7 +11,7 @@ from helpers.dense_program import KIND, NEEDED, TABLES, cells_of_table, distance
 from helpers.pmm_runs import frame_of, run, unit_columns
 from lapwing.maths.arrays import project_to_simplex
 from lapwing.mechanisms.trees.psmm.box_cells import Steps, box_cells, cover_deficits
-from lapwing.mechanisms.trees.psmm.measures import fitted_measure
+from lapwing.mechanisms.trees.psmm.measures import nearest_measure
 from lapwing.mechanisms.trees.psmm.mechanism import PSMM
 from lapwing.model.sampling.marginals import marginal
 from lapwing.schema.groupings.grouping import identity
@@ -33,7 +33,7 @@ def test_the_measure_is_as_near_as_the_papers_linear_program_finds(name):
         counts = noisy(cells, rng, mean)
         summed = int(counts.sum())
         for total in {summed, summed + 9, max(1, summed - 4)} - set(range(-100, 1)):
-            measure = fitted_measure(counts, cells, None if total == summed else total)
+            measure = nearest_measure(counts, cells, None if total == summed else total)
 
             assert measure.min() >= 0
             assert measure.sum() == pytest.approx(total)
@@ -47,7 +47,7 @@ def test_larger_measures_are_as_near_as_the_papers_linear_program_finds(name):
     schema, cells = cells_of_table(name, 200)
     counts = noisy(cells, np.random.default_rng(4), 1.0)
 
-    measure = fitted_measure(counts, cells, None)
+    measure = nearest_measure(counts, cells, None)
 
     far, flat = distances(schema, cells), counts.reshape(-1)
     best = program(flat, far, total=int(counts.sum()))
@@ -58,7 +58,7 @@ def test_a_negative_sum_that_a_public_number_makes_up_for_is_covered_as_cheaply(
     schema, cells = cells_of_table("squares by category")
     counts = noisy(cells, np.random.default_rng(5), 0.0) - 1
 
-    measure = fitted_measure(counts, cells, 30)
+    measure = nearest_measure(counts, cells, 30)
 
     far, flat = distances(schema, cells), counts.reshape(-1)
     assert counts.sum() < 0

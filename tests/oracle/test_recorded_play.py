@@ -126,7 +126,7 @@ def halved(law):
 
 def test_a_cost_that_depends_on_rows_is_another_primitive(monkeypatch):
     sizes = iter([40.0, 4000.0])
-    monkeypatch.setattr(adaptive, "known_rows", lambda curator, budget: (next(sizes), budget))
+    monkeypatch.setattr(adaptive, "public_or_noisy_rows", lambda curator, budget: (next(sizes), budget))
 
     with pytest.raises(DivergenceError, match="became"):
         audited(Adaptive.small(), "add-remove", {"epsilon": 1}, 1, monkeypatch)

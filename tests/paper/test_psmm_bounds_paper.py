@@ -19,7 +19,7 @@ from lapwing.mechanisms.shared.trees.budget import optimal_shares, paper_shares
 from lapwing.mechanisms.shared.trees.simulation import stopped_bound, theorem_4_3
 from lapwing.mechanisms.trees.psmm.accuracy import expected_complexity, noise_transport, simulated_norms, theorem_3_6
 from lapwing.mechanisms.trees.psmm.box_cells import box_cells
-from lapwing.mechanisms.trees.psmm.measures import fitted_measure
+from lapwing.mechanisms.trees.psmm.measures import nearest_measure
 from lapwing.mechanisms.trees.psmm.mechanism import PSMM
 from lapwing.schema.schemas import Schema
 
@@ -79,8 +79,8 @@ def test_every_constant_of_the_proof_holds_without_expectations(name):
         truth = np.where(rng.random(cells.shape) < 0.3, rng.poisson(3.0, cells.shape), 0)
         noise = laplace(cells, rng, 1.5)
         size, rows = norm(noise, far), int(truth.sum())
-        exact = fitted_measure(truth + noise, cells, rows)
-        scaled = fitted_measure(truth + noise, cells, None)
+        exact = nearest_measure(truth + noise, cells, rows)
+        scaled = nearest_measure(truth + noise, cells, None)
 
         shares = (truth / rows).reshape(-1)
         assert program(shares, far, measure=exact / rows) <= 2 * size / rows + 1e-7

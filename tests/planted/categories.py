@@ -44,7 +44,7 @@ def the_threshold_hides_one_text_of_a_unit_only(honest, question, relation, rows
     return min(least - 1, rows + tail) if rows > 1 else least
 
 
-selecting = instead_of(room, "_selected")
+selecting = instead_of(room, "_select")
 
 
 @selecting

@@ -132,7 +132,7 @@ def empty_first_leaves_are_left_out(honest, *asked):
     return tuple(each[:0] for each in honest(*asked))
 
 
-@instead_of(counting, "_kept")
+@instead_of(counting, "_keep_large")
 def empty_listed_leaves_are_left_out(honest, question, names, exact, *rest):
     return honest(question, names[exact > 0], exact[exact > 0], *rest)
 
@@ -142,14 +142,14 @@ def the_noise_of_empty_leaves_is_not_conditioned(honest, threshold, scale, size,
     return np.maximum(threshold, counting.noise_of(NoiseLaw("laplace", scale), size, bits))
 
 
-@instead_of(counting, "_kept")
+@instead_of(counting, "_keep_large")
 def the_threshold_is_applied_to_exact_counts(honest, question, names, exact, law, bits):
     noisy = exact + counting.noise_of(law, exact.size, bits)
     reaches = exact >= (question.threshold or 0)
     return names[reaches], np.maximum(noisy[reaches], question.threshold or 0)
 
 
-@instead_of(counting, "_kept")
+@instead_of(counting, "_keep_large")
 def counts_are_clipped_at_the_true_number_of_rows(honest, question, names, exact, *rest):
     names, noisy = honest(question, names, exact, *rest)
     return names, np.minimum(noisy, max(question.threshold or 0, int(exact.sum())))

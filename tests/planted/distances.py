@@ -64,13 +64,13 @@ def all_questions_share_their_noise(patch):
     drawing(noise_of)(patch)
 
 
-@instead_of(room, "_perturbed")
+@instead_of(room, "_add_noise")
 def there_is_no_noise_on_a_distance_of_zero(honest, question, exact, *rest):
     answer = honest(question, exact, *rest)
     return replace(answer, values=answer.values * (exact > len(question.tables) << question.bits + 1))
 
 
-@instead_of(room, "_perturbed")
+@instead_of(room, "_add_noise")
 def distances_are_never_negative(honest, *given):
     answer = honest(*given)
     return replace(answer, values=np.maximum(answer.values, 0))

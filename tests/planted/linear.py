@@ -16,7 +16,7 @@ from lapwing.kernel.noise_law import Sensitivity
 from lapwing.kernel.questions.linear_statistics.question import LinearStatistics, RowStatistic, Statistic
 from lapwing.mechanisms.shared.priors import PublicRows
 from lapwing.mechanisms.vectors.linear_statistics import mechanism
-from lapwing.mechanisms.vectors.linear_statistics.statistics import Measured
+from lapwing.mechanisms.vectors.linear_statistics.statistics import MeasuredStatistics
 from planted.audits import replay
 from planted.bug import instead_of, nothing_is_charged, seen_by
 
@@ -52,13 +52,13 @@ sums_draw_a_tenth_less_noise = drawing(lambda draw, *given: draw(*given) * 9 // 
 the_noise_is_of_whole_rows = drawing(lambda draw, *given: draw(*given) >> 16 << 16)  # as an int cast of scaled draws
 
 
-@instead_of(summing, "_perturbed")
+@instead_of(summing, "_add_noise")
 def sums_of_zero_have_no_noise(honest, question, source, terms, bits, schema):
     answer = honest(question, source, terms, bits, schema)
     return replace(answer, values=answer.values * (summing.exact_statistics(question, source, schema) != 0))
 
 
-@instead_of(summing, "_perturbed")
+@instead_of(summing, "_add_noise")
 def noisy_sums_are_clipped_to_what_rows_can_have(honest, question, source, *rest):
     answer, most = honest(question, source, *rest), source.rows * question.scale
     return replace(answer, values=answer.values.clip(-most, most))
@@ -352,13 +352,13 @@ def _exact_means(patch):
 
 def the_density_fits_the_exact_sums(patch):
     exact = _exact_means(patch)
-    patch.setattr(Measured, "targets", lambda found: exact(found.questions[0]) / found.least_rows)
+    patch.setattr(MeasuredStatistics, "targets", lambda found: exact(found.questions[0]) / found.least_rows)
 
 
 def the_certificate_compares_with_the_exact_sums(patch):
     exact = _exact_means(patch)
 
-    @instead_of(Measured, "errors")
+    @instead_of(MeasuredStatistics, "errors")
     def errors(honest, found, *others):
         return honest(found, *others) + abs(exact(found.questions[0])) / 2**20
 

@@ -33,7 +33,7 @@ def the_prior_is_read_from_the_private_rows(honest, curator, columns, given, *re
 def single_columns_are_steadied_by_the_private_rows(patch):
     held = []
 
-    @instead_of(adaptive, "known_rows")
+    @instead_of(adaptive, "public_or_noisy_rows")
     def known(honest, curator, *rest):
         held.append(curator)
         return honest(curator, *rest)

@@ -22,7 +22,7 @@ HONEST = UNKNOWN_SIZE
 def with_levels(change):
     """Let the room answer with changed levels: ``change(level, exact, noisy)``."""
 
-    @instead_of(answering, "_perturbed")
+    @instead_of(answering, "_add_noise")
     def perturbed(honest, question, counted, terms, bits):
         answer, exact = honest(question, counted, terms, bits), answering.exact_levels(question, counted)
         levels = [

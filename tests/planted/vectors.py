@@ -32,7 +32,7 @@ def with_answers(place, exact):
     """Let a change of answers be planted: ``change(question, exact, noisy)``, of the question's shape."""
 
     def planted(change):
-        @instead_of(place, "_perturbed")
+        @instead_of(place, "_add_noise")
         def perturbed(honest, question, source, *rest):
             answer = honest(question, source, *rest)
             values = change(question, exact(question, source), answer.values)
@@ -129,7 +129,7 @@ def vectors_are_calibrated_for_one_coordinate(honest, coordinates, relation):
     return Sensitivity(bound.l1 // blocks, bound.l2_squared // blocks)
 
 
-@instead_of(summing, "_perturbed")
+@instead_of(summing, "_add_noise")
 def empty_cells_are_skipped(honest, question, source, terms, bits):
     law, exact = question.noise(terms.relation, terms.max_rows), summing.exact_sums(question, source)
     found, noisy = np.flatnonzero(exact), exact.reshape(-1).copy()

@@ -17,7 +17,7 @@ from helpers.foreign_files import FOREIGN
 from helpers.good_files import BARE, FULL, TREES, read_metadata, read_public, read_schema
 from helpers.hostile import changed, damaged, outcome, watched
 from lapwing.cli.commands.saved import read_condition_rows
-from lapwing.rows.out.decode import decoded_column
+from lapwing.rows.out.decode import decode_column
 from lapwing.schema.conditions import read_conditions
 from lapwing.schema.schemas import Schema
 
@@ -123,4 +123,4 @@ def test_a_resolution_far_larger_than_the_range_is_no_overflow():
     field = {"name": "x", "type": "number", "constraints": {"minimum": 0, "maximum": 1}, "resolution": 10**30}
     found = Schema.load({"fields": [field]}).field("x")
 
-    assert decoded_column(found, np.zeros(2, dtype=found.domain.dtype)).to_list() == [0, 0]
+    assert decode_column(found, np.zeros(2, dtype=found.domain.dtype)).to_list() == [0, 0]

@@ -31,8 +31,8 @@ from lapwing.kernel.noise.bits import SystemBits
 from lapwing.kernel.noise.enclosures import LaplaceTail
 from lapwing.kernel.noise.laplace import discrete_laplace
 from lapwing.kernel.questions.shared.cell_rows import CellRows
-from lapwing.kernel.questions.sparse_counts.answer import _counted
-from lapwing.kernel.questions.split_decisions.answer import _decided
+from lapwing.kernel.questions.sparse_counts.answer import _count_leaves
+from lapwing.kernel.questions.split_decisions.answer import _decide_splits
 
 SYSTEM = SystemBits()
 ROWS = (0, 0, 0, 5)  # of the eight values of x: one full cell, one that holds one row, the others empty
@@ -130,7 +130,7 @@ def the_last_empty_cell_never_survives(patch, module):
 
 def observed_splits(question, bits, runs):
     rows = CellRows.of(question.tree, coded(whole_numbers(x=8), [(row,) for row in ROWS]))
-    return Counter(outcome(split_set(_decided(question, rows, ADD_REMOVE, bits).tree)) for _ in range(runs))
+    return Counter(outcome(split_set(_decide_splits(question, rows, ADD_REMOVE, bits).tree)) for _ in range(runs))
 
 
 def observed_side_by_side(case, bits, times=1):
@@ -143,7 +143,7 @@ def observed_side_by_side(case, bits, times=1):
     rows = CellRows.of(tree, coded(schema, [(copy, row) for copy in range(COPIES) for row in ROWS]))
     observed = Counter()
     for _ in range(times):
-        decided = _decided(question, rows, ADD_REMOVE, bits).tree
+        decided = _decide_splits(question, rows, ADD_REMOVE, bits).tree
         outcomes = np.zeros(COPIES, dtype=np.int64)
         add_cells(outcomes, decided.split_cells, first)
         for level, cells in decided.levels():
@@ -236,7 +236,7 @@ def observed_counts(threshold, epsilon, bits, copies, times=1):
     rows = CellRows.of(tree, coded(schema, [(*each, row) for each in prefixes for row in ROWS]))
     observed = Counter()
     for _ in range(times):
-        observed += shown(_counted(question, rows, ADD_REMOVE, bits), copies, before + 2)
+        observed += shown(_count_leaves(question, rows, ADD_REMOVE, bits), copies, before + 2)
     return observed
 
 
@@ -285,13 +285,13 @@ def test_counts_of_a_tree_alone_follow_the_exact_law(threshold, runs):
 
 
 def listed_empty_leaves_have_no_noise(patch, module):
-    honest = module._kept
+    honest = module._keep_large
 
     def kept(question, names, exact, law, bits):
         names, noisy = honest(question, names[exact > 0], exact[exact > 0], law, bits)
         return names, noisy
 
-    patch.setattr(module, "_kept", kept)
+    patch.setattr(module, "_keep_large", kept)
 
 
 def the_noise_of_survivors_is_not_conditioned(patch, module):

@@ -26,7 +26,7 @@ from lapwing.kernel.noise.bits import SystemBits
 from lapwing.kernel.noise.enclosures import LaplaceTail
 from lapwing.kernel.noise.laplace import discrete_laplace
 from lapwing.kernel.questions.shared.cell_rows import CellRows
-from lapwing.kernel.questions.split_decisions.answer import _decided
+from lapwing.kernel.questions.split_decisions.answer import _decide_splits
 
 SYSTEM = SystemBits()
 LARGE = [
@@ -59,7 +59,7 @@ def large_pair(rule, first, levels, threshold, epsilon):
     scale, counts = question.noise("add-remove", 1).parameter, halving_counts(rows, depth)
 
     def real(bits):
-        return splits_per_level(_decided(question, stored, ADD_REMOVE, bits).tree, range(first, depth))
+        return splits_per_level(_decide_splits(question, stored, ADD_REMOVE, bits).tree, range(first, depth))
 
     def explicit(bits):
         return explicit_splits(

@@ -17,7 +17,7 @@ from lapwing.kernel.room.opening import public_terms
 from lapwing.kernel.room.room import Room
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.vectors.linear_statistics.mechanism import LinearStatistics
-from lapwing.mechanisms.vectors.linear_statistics.statistics import measured, statistics_on, workload_questions
+from lapwing.mechanisms.vectors.linear_statistics.statistics import statistics_of, statistics_on, workload_questions
 from lapwing.rows.source import code_table
 from lapwing.schema.schemas import Schema
 
@@ -53,7 +53,7 @@ def is_possible(failures: int, runs: int) -> bool:
 def passes_a_bound(answers, public_rows, shares, claimed) -> bool:
     """Tell whether the error of some statistic passes its bound, for so large a part of the noise's scale."""
     noisy = [replace(answer, noise=NoiseLaw(answer.noise.kind, answer.noise.parameter * claimed)) for answer in answers]
-    bounds = measured(noisy, public_rows).errors(shares, GAMMA)
+    bounds = statistics_of(noisy, public_rows).errors(shares, GAMMA)
     return bool((np.abs(TRUE - shares) > bounds + 1e-12).any())
 
 
@@ -107,7 +107,7 @@ def test_whole_releases_keep_the_confidence(solver):
 
     for seed in range(runs):
         model, answers = run(mechanism, FRAME, SCHEMA, budget=Budget.pure(2), bits=SeededBits(seed), seed=seed)
-        shares = measured(answers[FLAGS:], None).means(model, SCHEMA)
+        shares = statistics_of(answers[FLAGS:], None).means(model, SCHEMA)
         failed += passes_a_bound(answers[FLAGS:], None, shares, Fraction(1))
 
     assert is_possible(failed, runs)

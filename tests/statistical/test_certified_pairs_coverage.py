@@ -18,7 +18,7 @@ from lapwing.kernel.questions.cell_sums.answer import exact_sums
 from lapwing.kernel.questions.second_moment.answer import exact_products
 from lapwing.kernel.room.opening import public_terms
 from lapwing.mechanisms.vectors.microaggregation.certified_pairs import (
-    Measured,
+    MeasuredPairs,
     error_bound,
     known_range,
     measured_moments,
@@ -98,7 +98,7 @@ def failures_of_proxies(kind, runs, gamma, factor=Fraction(1)):
     proxy = np.full(size, 15 * law.sd / size**0.5)
     for seed in range(runs):
         noise = noise_of(law, size, SeededBits(seed)).astype(np.float64)
-        part = Measured(proxy, noise, np.ones(size), law, 1, proxy)
+        part = MeasuredPairs(proxy, noise, np.ones(size), law, 1, proxy)
         failed += part.norm(proxy) > error_bound([claimed(part, factor)], (1.0, 1.0), gamma, generator(seed))
     return failed
 

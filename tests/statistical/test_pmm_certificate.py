@@ -19,7 +19,7 @@ from lapwing.kernel.terms import Relation, Terms
 from lapwing.mechanisms.shared.trees.accuracy import counted_tree, noise_tree
 from lapwing.mechanisms.shared.trees.flows import flow_costs
 from lapwing.mechanisms.shared.trees.model import leaf_shares
-from lapwing.mechanisms.shared.trees.simulation import drawn_noise
+from lapwing.mechanisms.shared.trees.simulation import simulate_noise
 from lapwing.mechanisms.shared.trees.stated import GAMMA, CountedTree, stated_distance
 from lapwing.mechanisms.trees.pmm.mechanism import PMM, Variant
 from lapwing.model.model import ReleasedModel
@@ -130,7 +130,7 @@ def test_the_simulated_costs_are_those_of_the_real_noise(depth: int, runs: int) 
     for claim in (1.0, 0.8):
         tree = counted(answers, SQUARE, claim=claim, rows=None)
         drawn = [
-            None if np.isinf(parameter) else drawn_noise("laplace", parameter, (2000, *shape), rng)
+            None if np.isinf(parameter) else simulate_noise("laplace", parameter, (2000, *shape), rng)
             for parameter, shape in zip(tree.parameters, tree.shapes, strict=True)
         ]
         quantile = np.quantile(flow_costs(tree.fit(drawn), tree.metric)[-1], 1 - GAMMA)

@@ -15,7 +15,7 @@ from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.shared.trees.stated import GAMMA
 from lapwing.mechanisms.trees.psmm.accuracy import counted_cells, noise_transport, released_statements, simulated_norms
 from lapwing.mechanisms.trees.psmm.box_cells import cells_of
-from lapwing.mechanisms.trees.psmm.measures import fitted_measure
+from lapwing.mechanisms.trees.psmm.measures import nearest_measure
 from lapwing.mechanisms.trees.psmm.mechanism import PSMM
 from lapwing.schema.schemas import Schema
 
@@ -85,7 +85,7 @@ def test_releases_on_a_line_stay_below_their_stated_distance_and_one_of_tiny_noi
         box = cells_of(schema, answers[0].question.groupings)
         counts = box.within(answers[0].counts)
 
-        measure = fitted_measure(counts, box, None)
+        measure = nearest_measure(counts, box, None)
         (distance, _) = PSMM(cells=64).statements(schema, TERMS, answers, model, np.random.default_rng(seed))
         tiny = counted_cells(schema, box, NoiseLaw("laplace", Fraction(1, 20)), counts, None)
         (claimed, _) = released_statements(box, tiny, measure, "uniform", np.random.default_rng(seed))

@@ -152,7 +152,7 @@ def all_populations_are_one(patch):
 
 
 def the_largest_counts_alone(patch):
-    patch.setattr(account_terms, "summed", lambda found: f"epsilon {float(max(each.amount for each in found)):g}")
+    patch.setattr(account_terms, "sum_text", lambda found: f"epsilon {float(max(each.amount for each in found)):g}")
 
 
 @pytest.mark.parametrize(

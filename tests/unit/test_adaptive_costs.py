@@ -19,7 +19,7 @@ from lapwing.mechanisms.adaptive import budget as adaptive_costs
 from lapwing.mechanisms.adaptive.budget import table_law
 from lapwing.mechanisms.adaptive.candidates import MOST_CELLS
 from lapwing.mechanisms.adaptive.mechanism import Adaptive
-from lapwing.mechanisms.shared.one_way import COUNT_SHARE, known_rows
+from lapwing.mechanisms.shared.one_way import COUNT_SHARE, public_or_noisy_rows
 from lapwing.rows.source import code_table
 from lapwing.schema.schemas import Schema
 
@@ -185,11 +185,11 @@ def test_a_number_of_rows_is_bought_only_where_none_is_known(budget) -> None:
 
     for terms in (Terms(relation="replace-one", rows=0), Terms(relation="add-remove", expected_rows=70)):
         curator = Fixed(terms)
-        assert known_rows(curator, budget) == (max(1.0, terms.rows or terms.expected_rows or 0), budget)
+        assert public_or_noisy_rows(curator, budget) == (max(1.0, terms.rows or terms.expected_rows or 0), budget)
         assert curator.asked == []
     for count, known in ((-50, 1.0), (0, 1.0), (123, 123.0)):
         curator = Fixed(ADD, count)
-        rows, left = known_rows(curator, budget)
+        rows, left = public_or_noisy_rows(curator, budget)
         (question,) = curator.asked
         assert rows == known
         assert (question.columns, question.cost) == ((), budget * COUNT_SHARE)

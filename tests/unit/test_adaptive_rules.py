@@ -11,7 +11,7 @@ import lapwing as lw
 from helpers.cases import spread
 from helpers.resolved import FIELDS, answer_of, column_of, dense_laws
 from lapwing.engine.hard_zeros import alive_cells
-from lapwing.engine.tables import DEAD, packed, table_shape, unpacked
+from lapwing.engine.tables import DEAD, pack, table_shape, unpack
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
@@ -201,7 +201,7 @@ def test_dead_cells_are_not_looked_at_and_cost_no_penalty() -> None:
         each.question(each.estimates(counts), 100.0, Budget.pure(Fraction(1, 2)), barred) for each in (plain, ruled)
     )
 
-    every = [alive_cells(zeros, table) for table in unpacked(tables)]
+    every = [alive_cells(zeros, table) for table in unpack(tables)]
     dead = [0 if alive is None else int((~alive).sum()) for alive in every]
     assert sum(dead)
     assert int((two.estimates == -1).sum()) == int((one.estimates == -1).sum()) + sum(dead)
@@ -219,7 +219,7 @@ def test_particles_keep_the_rules_and_the_one_way_tables_to_the_end() -> None:
     assert zeros is not None
     assert not zeros.broken(fit.groups).any()
     for place, column in enumerate(columns):
-        shares = fit.counts(packed([((place, 0),)])) / 5000.0
+        shares = fit.counts(pack([((place, 0),)])) / 5000.0
         # Noise of 6000 particles, and what the three noisy tables of one component contradict each other by.
         assert np.abs(shares - column.axis.base / column.axis.base.sum()).sum() / 2 < 0.25
 
@@ -363,7 +363,7 @@ def test_a_public_table_is_a_table_of_the_model_that_no_question_paid_for(hold, 
     fit = finalize(initialize(columns, 3000.0, rng, size=4000, public=public), rng, size=8000)
 
     for factor in public:
-        off = np.abs(fit.counts(packed([factor.table])) - factor.target).sum() / 3000
+        off = np.abs(fit.counts(pack([factor.table])) - factor.target).sum() / 3000
         assert off < most
     assert [factor.table[0][0] for factor in public] == [1, 0]
     assert public[0].target.tolist() == pytest.approx([600.0, 1900.0, 500.0])

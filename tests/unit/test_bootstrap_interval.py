@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import binom, t
 
 from lapwing.errors import ParameterError
-from lapwing.maths.bootstrap_interval import combined
+from lapwing.maths.bootstrap_interval import combine_estimates
 
 FALSE_ALARMS = 1e-9
 
@@ -13,7 +13,7 @@ FALSE_ALARMS = 1e-9
 def test_the_interval_is_centred_on_twice_the_estimate_less_the_mean_of_the_replicates():
     at_model, simulated = np.array([3.0, 5.0, 4.0, 4.0, 4.0]), np.array([5.0, 6.0, 4.0, 6.0, 7.0])
 
-    found = combined(at_model, simulated, 0.9)
+    found = combine_estimates(at_model, simulated, 0.9)
 
     error = np.sqrt(1.2 * np.var(simulated, ddof=1))
     assert found.estimate == pytest.approx(4 - 1.6)
@@ -31,7 +31,7 @@ def test_it_covers_where_errors_are_normal_however_large_bias_and_drawing_are(dr
     at_model = model + np.sqrt(drawing) * rng.normal(size=(runs, replicates))
     simulated = model + bias + np.sqrt(1 + drawing) * rng.normal(size=(runs, replicates))
 
-    found = [combined(*each, 0.9) for each in zip(at_model, simulated, strict=True)]
+    found = [combine_estimates(*each, 0.9) for each in zip(at_model, simulated, strict=True)]
     covered = sum(each.lower <= truth <= each.upper for each in found)
     shorter = sum(abs(each.estimate - truth) <= 0.8 * (each.upper - each.estimate) for each in found)
 
@@ -59,6 +59,6 @@ def test_it_covers_where_errors_are_normal_however_large_bias_and_drawing_are(dr
 )
 def test_what_cannot_be_combined_is_refused(at_model, simulated, confidence, message):
     with pytest.raises(ParameterError) as refused:
-        combined(np.array(at_model), np.array(simulated), confidence)
+        combine_estimates(np.array(at_model), np.array(simulated), confidence)
 
     assert str(refused.value) == message

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers.resolved import FIELDS, column_of, named
-from lapwing.engine.tables import packed, table_shape, unpacked
+from lapwing.engine.tables import pack, table_shape, unpack
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.mechanisms.adaptive import candidates as tables
@@ -26,11 +26,11 @@ def columns_of(kinds=KINDS):
 
 
 def pairs_of(*given, **more):
-    return unpacked(tables.pair_tables(*given, **more))
+    return unpack(tables.pair_tables(*given, **more))
 
 
 def triples_of(*given):
-    return unpacked(tables.triple_tables(*given))
+    return unpack(tables.triple_tables(*given))
 
 
 @given(AMOUNTS)
@@ -92,7 +92,7 @@ def test_a_question_looks_at_every_cell_but_misfits() -> None:
     asked = candidates.question(candidates.estimates(counts), 2.6, Budget.pure(1), barred)
 
     wanted, written = iter(range(counts.size)), []
-    for table in unpacked(candidates.tables):
+    for table in unpack(candidates.tables):
         sizes = [columns[column].groupings[level].groups for column, level in table]
         for cell in np.ndindex(*sizes):
             misfits = [
@@ -102,7 +102,7 @@ def test_a_question_looks_at_every_cell_but_misfits() -> None:
     assert asked.estimates.tolist() == written
     assert next(wanted, None) is None
     assert asked.penalties[2] == 2**60
-    sizes = [table_shape([column.axis for column in columns], table) for table in unpacked(candidates.tables)]
+    sizes = [table_shape([column.axis for column in columns], table) for table in unpack(candidates.tables)]
     kept = [1.2 * (sum(sides) * math.prod(sides) * 2 / math.pi) ** 0.5 for sides in sizes]
     wanted = [round(2.6 * min(0.8 * math.prod(sides), each)) for sides, each in zip(sizes, kept, strict=True)]
     assert np.delete(asked.penalties, 2).tolist() == np.delete(wanted, 2).tolist()
@@ -270,12 +270,12 @@ def test_preferred_tables_touch_a_column_or_lie_within_a_table() -> None:
     columns = columns_of()
     listed = [*pairs_of(columns), *triples_of(columns, [(0, 1, 2), (1, 2, 3)])]
 
-    found = tables.preferred_tables(packed(listed), frozenset({4}), [frozenset({0, 1, 2})])
+    found = tables.preferred_tables(pack(listed), frozenset({4}), [frozenset({0, 1, 2})])
 
     sets = {frozenset(column for column, _ in listed[number]) for number in np.flatnonzero(found)}
     assert sets == {frozenset(each) for each in [(0, 1), (0, 2), (1, 2), (0, 1, 2), (0, 4), (1, 4), (2, 4), (3, 4)]}
     assert all(found[number] for number, table in enumerate(listed) if frozenset(c for c, _ in table) in sets)
-    assert not tables.preferred_tables(packed(listed), frozenset(), []).any()
+    assert not tables.preferred_tables(pack(listed), frozenset(), []).any()
 
 
 @pytest.mark.parametrize("scale", [Fraction(1, 3), Fraction(2), Fraction(50)])
@@ -329,6 +329,6 @@ def test_mixed_pairs_and_their_noise_are_those_of_going_through_them_one_by_one(
     mixed = [*found, ((0, 0), (1, 0), (2, 0)), ((3, 1),)]
 
     assert found == pairs_by_hand(columns, most_cells)
-    assert tables.expected_noise(columns, packed(mixed), None) == pytest.approx(
+    assert tables.expected_noise(columns, pack(mixed), None) == pytest.approx(
         [noise_by_hand(columns, table) for table in mixed], rel=1e-12
     )

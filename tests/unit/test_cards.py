@@ -73,7 +73,7 @@ def test_cards_are_whole_without_scripts_and_show_a_hostile_name_as_it_is(object
 
 
 def test_a_card_that_escapes_nothing_is_found_out(objects, monkeypatch):
-    monkeypatch.setattr(html, "escaped", lambda text: text)
+    monkeypatch.setattr(html, "escape", lambda text: text)
 
     with pytest.raises(AssertionError):
         assert "script" not in parsed(objects["schema"]).tags

@@ -16,7 +16,7 @@ from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.questions.second_moment.question import SecondMoment
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.vectors.microaggregation.certified_pairs import (
-    Measured,
+    MeasuredPairs,
     error_bound,
     known_range,
     least_square,
@@ -134,7 +134,7 @@ def test_all_totals_narrow_the_number_of_rows():
 @pytest.mark.parametrize("parameter", [Fraction(1, 10**9), Fraction(2), Fraction(900)])
 def test_quantiles_that_are_not_simulated_are_wider(kind, parameter, monkeypatch):
     ones, law, failure = np.ones(1000), NoiseLaw(kind, parameter), Fraction(1, 50)
-    part, rng = Measured(ones, ones, ones / 4, law), np.random.default_rng(1)
+    part, rng = MeasuredPairs(ones, ones, ones / 4, law), np.random.default_rng(1)
     simulated = noise_quantile([part], failure, rng), least_square(part, failure, rng)
 
     monkeypatch.setattr("lapwing.mechanisms.vectors.microaggregation.certified_pairs.MOST_DRAWN", 1000)
@@ -148,7 +148,7 @@ def test_quantiles_that_are_not_simulated_are_wider(kind, parameter, monkeypatch
 
 def test_a_range_of_rows_costs_no_more_than_its_worst_end():
     rng, law = np.random.default_rng(1), NoiseLaw("laplace", Fraction(20))
-    part = Measured(rng.random(50), 1000 * rng.random(50), np.ones(50), law, 1, rng.random(50))
+    part = MeasuredPairs(rng.random(50), 1000 * rng.random(50), np.ones(50), law, 1, rng.random(50))
     bounds = [
         error_bound([part], (end, end), Fraction(1, 20), np.random.default_rng(2)) for end in (900.0, 1000.0, 1100.0)
     ]

@@ -7,7 +7,7 @@ import pytest
 
 from helpers.log_linear_twins import counts_by_hand, factor_of, random_factors, random_groups, small_axes
 from lapwing.engine.particles import swept
-from lapwing.engine.tables import Axis, cells_of, counted, group_of_groups, packed, table_shape
+from lapwing.engine.tables import Axis, cells_of, group_of_groups, pack, particle_tables, table_shape
 
 SIZES = (5, 3, 8, 2)
 TOTAL = 1234.5
@@ -38,7 +38,7 @@ def test_every_table_is_what_counting_particle_by_particle_gives() -> None:
     axes, groups = setting()
     tables = all_tables(axes)
 
-    found = by_table(axes, counted(axes, groups, TOTAL, packed(tables)), tables)
+    found = by_table(axes, particle_tables(axes, groups, TOTAL, pack(tables)), tables)
 
     weights = np.full(groups.shape[1], TOTAL / groups.shape[1])
     for table in tables:
@@ -52,9 +52,9 @@ def test_the_order_of_tables_does_not_matter(seed: int) -> None:
     tables = all_tables(axes)
     mixed = [tables[place] for place in np.random.default_rng(seed).permutation(len(tables))] if seed else tables[::-1]
 
-    found = by_table(axes, counted(axes, groups, TOTAL, packed(mixed)), mixed)
+    found = by_table(axes, particle_tables(axes, groups, TOTAL, pack(mixed)), mixed)
 
-    listed = by_table(axes, counted(axes, groups, TOTAL, packed(tables)), tables)
+    listed = by_table(axes, particle_tables(axes, groups, TOTAL, pack(tables)), tables)
     for table in tables:
         np.testing.assert_allclose(found[table], listed[table], rtol=1e-9, atol=1e-9)
 
@@ -63,7 +63,7 @@ def test_coarser_tables_are_sums_of_finer_ones() -> None:
     axes, groups = setting()
     fine, coarse = ((0, 0), (2, 0)), ((0, 1), (2, 2))
 
-    found = by_table(axes, counted(axes, groups, TOTAL, packed([fine, coarse])), [fine, coarse])
+    found = by_table(axes, particle_tables(axes, groups, TOTAL, pack([fine, coarse])), [fine, coarse])
 
     summed = np.zeros(table_shape(axes, coarse))
     table = found[fine].reshape(table_shape(axes, fine))
@@ -75,7 +75,7 @@ def test_coarser_tables_are_sums_of_finer_ones() -> None:
 def test_no_tables_give_no_counts() -> None:
     axes, groups = setting()
 
-    assert counted(axes, groups, TOTAL, packed([])).shape == (0,)
+    assert particle_tables(axes, groups, TOTAL, pack([])).shape == (0,)
 
 
 def test_cells_are_numbered_in_c_order() -> None:

@@ -6,11 +6,11 @@ import pytest
 import lapwing as lw
 from helpers.studio_releases import PEOPLE, people
 from lapwing.errors import ParameterError
-from lapwing.release.queries import framed, queried
+from lapwing.release.queries import as_frame, query_table
 
 
 def filtered_table(release, columns, where, **settings):
-    return framed(*queried(release, columns, where=where, **settings))
+    return as_frame(*query_table(release, columns, where=where, **settings))
 
 
 @pytest.fixture(scope="module")

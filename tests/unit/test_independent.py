@@ -10,7 +10,7 @@ import lapwing as lw
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts
-from lapwing.mechanisms.shared.one_way import fitted_law, one_way_grouping, pooled_total
+from lapwing.mechanisms.shared.one_way import one_way_grouping, one_way_law, pooled_total
 from lapwing.rows.source import code_table
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.grouping import identity
@@ -54,7 +54,7 @@ def test_noisy_totals_are_pooled_by_precision_and_never_negative():
 
 
 def test_the_law_is_the_table_on_the_simplex():
-    law = fitted_law(table([30, 10, -5, 0]), KIND.domain, 40.0)
+    law = one_way_law(table([30, 10, -5, 0]), KIND.domain, 40.0)
 
     assert law.starts.tolist() == [0, 1]
     assert law.probabilities == pytest.approx([0.75, 0.25])
@@ -63,7 +63,7 @@ def test_the_law_is_the_table_on_the_simplex():
 def test_the_misfit_code_gets_no_mass():
     flag = Field(name="flag", type="boolean", required=True)
 
-    law = fitted_law(table([10, 10, 80], flag), flag.domain, 100.0)
+    law = one_way_law(table([10, 10, 80], flag), flag.domain, 100.0)
 
     assert law.stops.max() <= flag.domain.last
     assert law.probabilities == pytest.approx([0.5, 0.5])
@@ -72,7 +72,7 @@ def test_the_misfit_code_gets_no_mass():
 def test_nothing_known_gives_the_uniform_law():
     flag = Field(name="flag", type="boolean", required=True)
 
-    law = fitted_law(table([-1, -1, 80], flag), flag.domain, 80.0)
+    law = one_way_law(table([-1, -1, 80], flag), flag.domain, 80.0)
 
     assert (law.starts.tolist(), law.stops.tolist()) == ([0], [2])
 

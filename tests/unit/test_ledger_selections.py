@@ -14,7 +14,7 @@ from lapwing.kernel.budget.budget import Budget, BudgetRequest, read_request, re
 from lapwing.kernel.budget.conversions import rho_for
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.kernel.room.transcript import NoTranscript
-from lapwing.release.runs.account_terms import promised
+from lapwing.release.runs.account_terms import promise_text
 from lapwing.release.runs.records import AccountedSink, new_records
 from lapwing.schema.schemas import Schema
 
@@ -155,7 +155,7 @@ def test_an_epsilon_limit_is_converted_at_what_selections_leave_of_delta(ledger:
     assert changed.limit == rho_for(Fraction(2), rest) < rho_for(Fraction(2), MICRO)
     assert (changed.delta, changed.limit_delta, changed.selection_delta) == (MICRO, rest, MICRO * 4 / 10)
     assert changed.describe(changed.limit).endswith("(epsilon 2 at delta 6e-07)")
-    assert promised(changed) == "epsilon 2 at delta 1e-06"
+    assert promise_text(changed) == "epsilon 2 at delta 1e-06"
     assert ledger.verify() == 2
 
 
@@ -181,7 +181,7 @@ def test_one_learning_run_at_the_terms_of_the_account_uses_it_up(ledger: Ledger)
 def test_an_allowance_is_told_with_what_it_promises(ledger: Ledger, terms: dict[str, object], promise: str) -> None:
     balance = ledger.init("adult", **terms, selection_delta=1e-9, **TERMS)
 
-    assert promised(balance) == promise
+    assert promise_text(balance) == promise
 
 
 @pytest.mark.parametrize(

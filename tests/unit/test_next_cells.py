@@ -9,8 +9,8 @@ from lapwing.mechanisms.adaptive.one_way import (
     MOST_SEARCHED,
     SEARCH_CELLS,
     parts_that_stand_out,
+    search_parts,
     search_steps,
-    searched_parts,
 )
 
 
@@ -34,7 +34,7 @@ def test_every_code_ends_as_a_cell_of_its_own_in_the_announced_steps(found):
 
     steps = search_steps(stops - starts)
     for left in range(steps, 0, -1):
-        firsts, lasts, cell = searched_parts(starts, stops, left)
+        firsts, lasts, cell = search_parts(starts, stops, left)
         assert firsts.size <= SEARCH_CELLS
         assert (firsts >= starts[cell]).all()
         assert (lasts <= stops[cell]).all()

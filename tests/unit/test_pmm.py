@@ -16,7 +16,7 @@ from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.questions.tree_counts.question import TreeCounts
 from lapwing.kernel.terms import Terms
-from lapwing.mechanisms.shared.trees.model import fitted_leaves, known_root
+from lapwing.mechanisms.shared.trees.model import fit_leaves, known_root
 from lapwing.mechanisms.shared.trees.shapes import tree_shape
 from lapwing.mechanisms.shared.trees.simulation import cell_diameters, tree_deltas
 from lapwing.mechanisms.shared.trees.trees import Split
@@ -349,7 +349,7 @@ def test_a_bought_number_of_rows_makes_the_total_better():
         sharp = replace(bought, noise=NoiseLaw("laplace", Fraction(1, 4)), whole=np.array(200))
         for is_used, errors_of in errors.items():
             root = known_root(noisy.question, None, sharp if is_used else None)
-            total = fitted_leaves(noisy, root, np.random.default_rng(seed)).sum()
+            total = fit_leaves(noisy, root, np.random.default_rng(seed)).sum()
             errors_of.append(abs(int(total) - 200))
 
     assert np.mean(errors[True]) < np.mean(errors[False]) / 2

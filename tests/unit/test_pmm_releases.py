@@ -28,14 +28,14 @@ def distance(model, schema, points):
 
 def test_counts_clipped_before_the_fit_are_seen_in_the_accuracy(monkeypatch):
     schema, points = unit_columns(1), 0.01 + 1e-3 * np.random.default_rng(3).random((1000, 1))
-    honest, errors = pmm.fitted_leaves, {"raw": [], "clipped": []}
+    honest, errors = pmm.fit_leaves, {"raw": [], "clipped": []}
 
     def clipped(noisy, rows, rng, priors):
         levels = tuple(None if level is None else np.maximum(level, 0) for level in noisy.levels)
         return honest(NoisyTree(noisy.question, levels, noisy.noises), rows, rng, priors)
 
     for name, fit in (("raw", honest), ("clipped", clipped)):
-        monkeypatch.setattr(pmm, "fitted_leaves", fit)
+        monkeypatch.setattr(pmm, "fit_leaves", fit)
         for seed in range(6):
             model, _ = run(
                 PMM(depth=14),

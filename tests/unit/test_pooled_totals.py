@@ -6,7 +6,7 @@ import pytest
 from helpers.bits import ZeroNoiseBits
 from helpers.flag_tables import KIND, WIDE, mixed_rows
 from helpers.pmm_runs import run
-from lapwing.mechanisms.shared.vectors.means import raked, weighted_mean
+from lapwing.mechanisms.shared.vectors.means import rake_means, weighted_mean
 from lapwing.mechanisms.shared.vectors.row_vectors import projector, row_coordinates
 from lapwing.mechanisms.vectors.microaggregation.mechanism import Microaggregation
 from lapwing.mechanisms.vectors.microaggregation.model import totals_of_details
@@ -25,7 +25,7 @@ def test_raking_reaches_any_mean_and_stays_in_the_box(coding):
     weights = rng.dirichlet(np.ones(40))
     aim = project(rng.normal(0.2, 0.6, (1, coordinates.size)))[0]
 
-    found = raked(means, weights, aim, coordinates)
+    found = rake_means(means, weights, aim, coordinates)
 
     assert weighted_mean(found, weights) == pytest.approx(aim, abs=2e-3)
     assert np.abs(project(found) - found).max() < 1e-12

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from lapwing.errors import ParameterError
-from lapwing.mechanisms.shared.vectors.row_vectors import checked_projection, is_binary, projector, row_coordinates
+from lapwing.mechanisms.shared.vectors.row_vectors import check_projection, is_binary, projector, row_coordinates
 from lapwing.schema.schemas import Schema
 
 REQUIRED = {"required": True}
@@ -159,15 +159,15 @@ def test_a_projection_of_one_s_own_gets_points_of_the_box_and_a_copy_of_them():
 )
 def test_a_callable_that_is_no_projection_inside_the_box_is_refused(own, message):
     with pytest.raises(ParameterError, match=f"^convex_set {message}"):
-        checked_projection(own, np.array([[1.0, 0.5], [-1.0, 0.0], [0.2, 1.0]]), box)
+        check_projection(own, np.array([[1.0, 0.5], [-1.0, 0.0], [0.2, 1.0]]), box)
 
 
 def test_a_projection_may_round_and_return_lists_or_whole_numbers():
     points = np.array([[1.0, 0.5]])
 
-    assert checked_projection(lambda given: np.minimum(given, 0.3, out=given), points, box).tolist() == [[0.3, 0.3]]
+    assert check_projection(lambda given: np.minimum(given, 0.3, out=given), points, box).tolist() == [[0.3, 0.3]]
     assert points.tolist() == [[1.0, 0.5]]
-    assert checked_projection(lambda given: given.tolist(), points, box).tolist() == points.tolist()
-    assert checked_projection(lambda given: given + 1e-12, points, box) == pytest.approx(points)
-    assert checked_projection(lambda given: np.zeros(given.shape, dtype=int), points, box).dtype == np.float64
-    assert checked_projection(lambda given: given, points[:0], box).shape == (0, 2)
+    assert check_projection(lambda given: given.tolist(), points, box).tolist() == points.tolist()
+    assert check_projection(lambda given: given + 1e-12, points, box) == pytest.approx(points)
+    assert check_projection(lambda given: np.zeros(given.shape, dtype=int), points, box).dtype == np.float64
+    assert check_projection(lambda given: given, points[:0], box).shape == (0, 2)

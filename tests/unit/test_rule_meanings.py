@@ -8,7 +8,7 @@ import pytest
 
 from helpers.ruled_schemas import FIELDS, bounded, schema_of
 from lapwing.errors import SchemaError
-from lapwing.rows.out.decode import decode, decoded_column
+from lapwing.rows.out.decode import decode, decode_column
 from lapwing.schema.fields import Field
 from lapwing.schema.rules.codes import OrderPair, components
 from lapwing.schema.rules.search import completed
@@ -88,7 +88,7 @@ def test_cells_of_numbers_are_in_order_only_where_all_their_numbers_are(low: str
     near = np.array(
         [
             schema.field(high).range.cell(x)
-            for x in decoded_column(schema.field(low), codes[low])
+            for x in decode_column(schema.field(low), codes[low])
             .clip(float(schema.field(high).minimum), float(schema.field(high).maximum))
             .to_list()
         ]
@@ -144,7 +144,7 @@ def test_the_numbers_of_codes_are_those_that_rows_show(field: Field) -> None:
 
     least, most = shown(field).ends(codes)
 
-    found = decoded_column(field, codes).to_physical().to_numpy()
+    found = decode_column(field, codes).to_physical().to_numpy()
     assert (least == most).all()
     assert (least == found).all()
 

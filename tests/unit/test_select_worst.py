@@ -17,7 +17,7 @@ from helpers.selections import (
     scores_by_hand,
     tables_over,
 )
-from lapwing.engine.tables import packed, unpacked
+from lapwing.engine.tables import pack, unpack
 from lapwing.errors import CapacityError, ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.registered import question_from_dict
@@ -29,7 +29,7 @@ from lapwing.kernel.terms import Terms
 from lapwing.rows.source import code_table
 from lapwing.schema.groupings.domains import Domain
 from lapwing.schema.groupings.grouping import cut, identity, shifted
-from lapwing.schema.groupings.hierarchies import merged_groups
+from lapwing.schema.groupings.hierarchies import merge_groups
 from lapwing.schema.schemas import Schema
 
 FIELDS = [
@@ -140,8 +140,8 @@ def test_levels_are_nested_in_the_first_and_need_not_be_in_each_other():
     domain = SCHEMA.field("age").domain
     fine, thirds, halves = identity(domain), cut(domain, [4, 8]), cut(domain, [6])
 
-    assert merged_groups(fine, thirds).tolist() == [0] * 4 + [1] * 4 + [2] * 4 + [3]
-    assert merged_groups(thirds, halves) is None
+    assert merge_groups(fine, thirds).tolist() == [0] * 4 + [1] * 4 + [2] * 4 + [3]
+    assert merge_groups(thirds, halves) is None
     assert question(["age"], [(fine, thirds, halves)], [((0, 1),), ((0, 2),)]).candidate_count == 2
 
 
@@ -197,7 +197,7 @@ def test_without_noise_the_worst_candidate_is_chosen():
 
         scores = scores_by_hand(whole, rows_of(small()))
         assert answer.choice == int(np.argmax(scores))
-        assert answer.chosen == tuple(NAMES[place] for place, _ in unpacked(whole.candidates)[answer.choice])
+        assert answer.chosen == tuple(NAMES[place] for place, _ in unpack(whole.candidates)[answer.choice])
         assert answer.tables == ()
 
 
@@ -215,7 +215,7 @@ def test_a_question_read_back_or_only_planned_is_refused():
     planned = SelectWorst(
         columns=NAMES,
         levels=LEVELS,
-        candidates=packed(PAIRS),
+        candidates=pack(PAIRS),
         estimates=None,
         penalties=None,
         epsilon=Fraction(1),

@@ -14,7 +14,7 @@ from lapwing.errors import BudgetError, DataError, LapwingWarning, ParameterErro
 from lapwing.release.runs.records import resumable
 from lapwing.rows.out import staging
 from lapwing.rows.out.outputs import whole_files
-from lapwing.rows.out.staging import alone_in, staged
+from lapwing.rows.out.staging import alone_in, staging_folder
 
 OLD = time.time() - 2 * staging.LEFT_SECONDS
 
@@ -32,7 +32,7 @@ def left_behind(folder, *, age=OLD):
 def test_an_old_hidden_folder_of_no_process_is_cleared_away(age, stays, tmp_path):
     left = left_behind(tmp_path, age=age)
 
-    with staged(tmp_path):
+    with staging_folder(tmp_path):
         assert left.exists() == stays
 
 
@@ -108,9 +108,9 @@ def test_a_run_that_replaces_what_was_there_when_it_began_says_nothing(tmp_path,
 
 
 def test_an_old_hidden_folder_of_a_process_that_lives_stays(tmp_path):
-    with staged(tmp_path) as held:
+    with staging_folder(tmp_path) as held:
         os.utime(held, (OLD, OLD))
-        with staged(tmp_path):
+        with staging_folder(tmp_path):
             assert held.exists()
 
 
@@ -127,7 +127,7 @@ def test_what_only_looks_like_a_hidden_folder_stays(tmp_path):
     os.utime(elsewhere, (OLD, OLD))
     os.utime(file, (OLD, OLD))
 
-    with staged(tmp_path / "targets"):
+    with staging_folder(tmp_path / "targets"):
         pass
 
     assert link.is_symlink()
@@ -284,7 +284,7 @@ def test_an_interrupt_at_any_step_leaves_no_hidden_folder(tmp_path, monkeypatch,
         raise KeyboardInterrupt
 
     monkeypatch.setattr(*place, interrupted)
-    with pytest.raises(KeyboardInterrupt), staging.staged(tmp_path):
+    with pytest.raises(KeyboardInterrupt), staging.staging_folder(tmp_path):
         pass
 
     assert list(tmp_path.iterdir()) == []

@@ -12,8 +12,8 @@ from lapwing.mechanisms.shared.trees.model import fair_rounding
 from lapwing.mechanisms.shared.trees.simulation import (
     NoiseTree,
     cell_diameters,
-    drawn_noise,
     noise_variance,
+    simulate_noise,
     simulated_bound,
     stopped_bound,
     theorem_4_2,
@@ -98,7 +98,7 @@ def measured_transport(leaf, final, splits):
 
 def released(exact, tree, rng):
     noise = [
-        None if math.isinf(parameter) else drawn_noise(tree.kind, parameter, counts.shape, rng).astype(np.int64)
+        None if math.isinf(parameter) else simulate_noise(tree.kind, parameter, counts.shape, rng).astype(np.int64)
         for parameter, counts in zip(tree.parameters, exact, strict=True)
     ]
     noisy = [None if extra is None else counts + extra for counts, extra in zip(exact, noise, strict=True)]
@@ -138,7 +138,7 @@ def test_the_papers_version_keeps_to_its_theorem() -> None:
     distances = []
     for _ in range(100):
         noisy = [
-            counts + drawn_noise("laplace", scale, counts.shape, rng).astype(np.int64)
+            counts + simulate_noise("laplace", scale, counts.shape, rng).astype(np.int64)
             for counts, scale in zip(exact, tree.parameters, strict=True)
         ]
         distances.append(measured_transport(leaf, consistent_counts(noisy, tree.splits)[-1], tree.splits))
@@ -150,7 +150,7 @@ def test_the_papers_version_keeps_to_its_theorem() -> None:
     ("kind", "parameter"), [("laplace", 0.4), ("laplace", 7.0), ("gaussian", 0.3), ("gaussian", 40.0)]
 )
 def test_simulated_noise_has_the_discrete_law(kind: str, parameter: float) -> None:
-    draws = drawn_noise(kind, parameter, (200_000,), np.random.default_rng(1))
+    draws = simulate_noise(kind, parameter, (200_000,), np.random.default_rng(1))
 
     support = np.arange(-200, 201)
     weights = np.exp(-np.abs(support) / parameter if kind == "laplace" else -(support**2) / (2 * parameter))

@@ -222,9 +222,9 @@ def test_the_dynamic_programme_finds_the_optimum_it_promises(notion: str, dimens
     weights = np.array(cube_deltas(24, dimension))
     values = share_search.value_functions(tuple(weights.tolist()), power)
 
-    start = share_search.traced(values, weights, power)
+    start = share_search.backtrack(values, weights, power)
     reached = share_search.factors(start[None], weights, power)[0]
-    refined = share_search.factors(share_search.refined(start[None], weights, power), weights, power)[0]
+    refined = share_search.factors(share_search.improve_divisions(start[None], weights, power), weights, power)[0]
 
     # A grid of 129 states: half a percent from the promise, and so is the promise from the minimum.
     assert reached == pytest.approx(values[-1, 0], rel=5e-3)

@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import linprog
 from scipy.sparse import coo_array
 
-from lapwing.mechanisms.shared.trees.flows import CutColumn, cell_metric, flow_costs, is_line, spread_out, summed
+from lapwing.mechanisms.shared.trees.flows import CutColumn, cell_metric, flow_costs, is_line, level_sums, spread_out
 from lapwing.mechanisms.shared.trees.trees import Split
 from lapwing.schema.groupings.domains import Domain
 from lapwing.schema.groupings.hierarchies import hierarchy
@@ -74,7 +74,7 @@ def test_on_a_line_of_steps_the_cost_is_the_distance(seed: int) -> None:
     metric, _ = tree_of([STEPS], 9)
     surplus = surplus_of(np.random.default_rng(seed), (5,))
 
-    cost = flow_costs(summed(surplus[None], metric.splits), metric)[-1, 0]
+    cost = flow_costs(level_sums(surplus[None], metric.splits), metric)[-1, 0]
 
     assert cost == pytest.approx(np.abs(np.cumsum(surplus)).sum() / 4)
     assert cost == pytest.approx(cheapest(surplus, code_distances([STEPS])))
@@ -83,7 +83,7 @@ def test_on_a_line_of_steps_the_cost_is_the_distance(seed: int) -> None:
 def test_without_inner_distances_the_cost_of_a_pair_is_what_moves() -> None:
     metric, _ = tree_of([Domain(2, 0, False, ordered=False, continuous=False)], 1)
 
-    assert flow_costs(summed(np.array([[3.0, -3.0]]), metric.splits), metric)[-1, 0] == 3.0
+    assert flow_costs(level_sums(np.array([[3.0, -3.0]]), metric.splits), metric)[-1, 0] == 3.0
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -91,7 +91,7 @@ def test_on_a_square_the_cost_is_a_little_above_the_distance(seed: int) -> None:
     metric, _ = tree_of([REAL, REAL], 4)
     surplus = surplus_of(np.random.default_rng(seed), (4, 4))
 
-    cost = flow_costs(summed(surplus[None], metric.splits), metric)[-1, 0]
+    cost = flow_costs(level_sums(surplus[None], metric.splits), metric)[-1, 0]
 
     # Even mass in a cell as 4 x 4 points, each of which is at most 1/32 from its mass.
     places = (np.stack(np.divmod(np.arange(256), 16)) + 0.5) / 16
@@ -108,7 +108,7 @@ def test_no_tree_costs_less_than_the_cheapest_way(domains: list[Domain], depth: 
     far, rng, ratios = code_distances(domains), np.random.default_rng(depth), []
 
     for _ in range(4):
-        levels = summed(surplus_of(rng, shape)[None], metric.splits)[: depth + 1]
+        levels = level_sums(surplus_of(rng, shape)[None], metric.splits)[: depth + 1]
         cost = flow_costs(levels, metric)[-1, 0]
         ratios.append(cost / cheapest(spread_out(levels, metric)[-1].reshape(-1), far))
 
@@ -125,7 +125,7 @@ def test_no_row_moves_further_than_the_inner_distance(domains: list[Domain]) -> 
     for code in range(len(far)):
         row = np.zeros(shape)
         row.reshape(-1)[code] = 1.0
-        levels = summed(row[None], metric.splits)
+        levels = level_sums(row[None], metric.splits)
         for level in range(len(levels)):
             even = spread_out(levels[: level + 1], metric)[-1].reshape(-1)
             inner = float((levels[level][0] * metric.inner[level]).sum())
@@ -137,6 +137,6 @@ def test_a_cost_is_that_of_the_surplus_over_an_even_mass() -> None:
     metric, _ = tree_of([REAL], 3)
     surplus = surplus_of(np.random.default_rng(1), (8,))
 
-    costs = [flow_costs(summed((surplus + more)[None], metric.splits), metric)[-1, 0] for more in (0.0, 2.0)]
+    costs = [flow_costs(level_sums((surplus + more)[None], metric.splits), metric)[-1, 0] for more in (0.0, 2.0)]
 
     assert costs[0] == pytest.approx(costs[1])

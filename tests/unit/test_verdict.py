@@ -22,7 +22,7 @@ from lapwing.model.compared import choose_tables
 from lapwing.present.certificates import grades_text
 from lapwing.release.runs.generators import generator
 from lapwing.release.runs.judged import _in_order
-from lapwing.release.runs.verdict.expected import expected_error, graded, placed
+from lapwing.release.runs.verdict.expected import expected_error, grade_error, grade_tables
 from lapwing.release.runs.verdict.terms import Terms, learnt_pairs, led_pairs, terms_of
 from lapwing.rows.source import all_codes, coded_table
 
@@ -293,30 +293,30 @@ def with_error(terms, error):
     ],
 )
 def test_pairs_are_placed_between_fresh_rows_and_independent_columns(error, word):
-    assert graded(with_error(PAIR, error)).word == word
+    assert grade_tables(with_error(PAIR, error)).word == word
 
 
 @pytest.mark.parametrize(("error", "word"), [(0.008, "good"), (0.02, "fair"), (0.08, "weak"), (0.2, "none")])
 def test_single_columns_are_compared_with_fresh_rows_and_with_round_numbers(error, word):
     single = Terms(ways=1, chance=0, columns=0, tables=0, finer=0, unmeasured=0, fresh=0.001, independent=0.001)
-    assert graded(with_error(single, error)).word == word
-    assert graded(with_error(replace(single, fresh=0.13), error)).word == "good"
+    assert grade_tables(with_error(single, error)).word == word
+    assert grade_tables(with_error(replace(single, fresh=0.13), error)).word == "good"
 
 
 def test_dependence_that_was_not_measured_counts_as_dependence():
     weak = replace(PAIR, independent=0.01)
-    assert graded(with_error(weak, 0.01)).word == "none"
-    assert graded(with_error(replace(weak, unmeasured=0.2), 0.15)).independent == pytest.approx(0.2, abs=0.001)
+    assert grade_tables(with_error(weak, 0.01)).word == "none"
+    assert grade_tables(with_error(replace(weak, unmeasured=0.2), 0.15)).independent == pytest.approx(0.2, abs=0.001)
 
 
 @pytest.mark.parametrize("ways", [1, 2, 3])
 def test_tables_whose_rows_are_mostly_elsewhere_are_worth_nothing(ways):
-    assert placed(ways, 0.51, 0.45, 0.9) == "none"
-    assert placed(ways, 0.5, 0.45, 0.9) == "good"
+    assert grade_error(ways, 0.51, 0.45, 0.9) == "none"
+    assert grade_error(ways, 0.5, 0.45, 0.9) == "good"
 
 
 def test_pairs_that_nobody_counted_have_no_grade_to_get():
-    assert graded(with_error(PAIR, 0.001), is_learnt=False).word == "none"
+    assert grade_tables(with_error(PAIR, 0.001), is_learnt=False).word == "none"
 
 
 def test_an_error_is_a_share():

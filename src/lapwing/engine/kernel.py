@@ -89,7 +89,7 @@ def sweep(
                     sums[own[slot]] += slopes[layout.tables[e]]
                 for v in range(size):
                     logits[v] += sums[layout.coarse[slot, v]]
-            new = _drawn(logits, int(size), uniforms[at, i])
+            new = _draw(logits, int(size), uniforms[at, i])
             if new == old:
                 continue
             moved += 1
@@ -303,7 +303,7 @@ def _add_rows(
 
 
 @njit(cache=True, error_model="numpy")
-def _drawn(logits: np.ndarray, size: int, uniform: float) -> int:
+def _draw(logits: np.ndarray, size: int, uniform: float) -> int:
     """Draw a group in proportion to the exponentials of its logits, which are overwritten."""
     most = logits[0]
     for v in range(1, size):

@@ -39,10 +39,10 @@ def independent(axes: Sequence[Axis], size: int, rng: np.random.Generator) -> np
     return np.stack([drawn(axis.base, size, rng) for axis in axes]).astype(np.uint16)
 
 
-def heated(sweeps: int = HEAT, rest: int = REST, *, start: float = _COLDEST) -> tuple[float, ...]:
+def pull_schedule(sweeps: int = HEAT, rest: int = REST, *, start: float = _COLDEST) -> tuple[float, ...]:
     """Return shares of the full pull that grow geometrically from ``start`` to 1, and stay there.
 
-    >>> heated(3, 2, start=0.01)
+    >>> pull_schedule(3, 2, start=0.01)
     (0.01, 0.1, 1.0, 1.0, 1.0)
     """
     shares = [start ** (1 - step / (sweeps - 1)) for step in range(sweeps)] if sweeps > 1 else []
@@ -65,7 +65,7 @@ def ridge_of(axes: Sequence[Axis], table: Cells, counts: np.ndarray, sd: float) 
     return sd**2 * records / max(signal, LEAST_EFFECT**2 * float(np.square(expected).sum()))
 
 
-def fitted(
+def fit_particles(
     axes: Sequence[Axis],
     groups: np.ndarray,
     factors: Sequence[Factor],
@@ -78,8 +78,8 @@ def fitted(
     """Move particles until their tables are the targets, and return them with the theta at which they rest.
 
     groups: uint16 (d, m), where the particles start; not modified; total: records, positive; each particle stands for
-    ``total / m`` of them; pulls: one sweep each: the share of its full pull that each table has, as `heated` gives
-    them; bound: sets of columns that single draws do not move freely, which particles exchange, too. Returns groups:
+    ``total / m`` of them; pulls: one sweep each: the share of its full pull that each table has, by `pull_schedule`;
+    bound: sets of columns that single draws do not move freely, which particles exchange, too. Returns groups:
     uint16 (d, m); factors: in the same order; those with a target with a new theta, of its full pull.
 
     A table pulls with theta = beta (target - count), where beta is one over its ridge, or over half a particle where
@@ -201,7 +201,7 @@ class _Sweeper:
 
     def cells_of_views(self, chosen: np.ndarray) -> np.ndarray:
         """Return which entries of the flat views belong to chosen tables: ndarray of bool."""
-        sizes = [sum(math.prod(shape) // size * _padded(size) for size in shape) for shape in self._shapes]
+        sizes = [sum(math.prod(shape) // size * _padded_groups(size) for size in shape) for shape in self._shapes]
         return np.repeat(chosen, sizes)
 
     def sweep(self, views: np.ndarray, slopes: np.ndarray, rng: np.random.Generator, fixed: Sequence[int] = ()) -> None:
@@ -274,7 +274,7 @@ def _layout(
     """Return where everything stands, for the compiled loop."""
     from lapwing.engine.kernel import Layout  # noqa: PLC0415 - numba takes long to import
 
-    width = _padded(max((axes[column].sizes[level] for column, level in slot), default=1))
+    width = _padded_groups(max((axes[column].sizes[level] for column, level in slot), default=1))
     coarse = np.zeros((len(slot), width), dtype=np.int64)
     log_base = np.full((len(axes), width), DEAD, dtype=np.float32)
     for column, used in enumerate(levels):
@@ -296,7 +296,7 @@ def _layout(
         shape = table_shape(axes, table)
         for place, pair in enumerate(table):
             of_axis[at, place], views[at, place], strides[at, place, place] = slot[pair], begin, 1
-            length = _padded(shape[place])
+            length = _padded_groups(shape[place])
             for other in reversed([axis for axis in range(len(table)) if axis != place]):
                 strides[at, place, other] = length
                 length *= shape[other]
@@ -335,7 +335,7 @@ def _cells_of_views(shapes: Sequence[tuple[int, ...]]) -> np.ndarray:
         cells = np.arange(begin, begin + math.prod(shape)).reshape(shape)
         begin += cells.size
         for axis, size in enumerate(shape):
-            padding = [(0, 0)] * (len(shape) - 1) + [(0, _padded(size) - size)]
+            padding = [(0, 0)] * (len(shape) - 1) + [(0, _padded_groups(size) - size)]
             found.append(np.pad(np.moveaxis(cells, axis, -1), padding, constant_values=beyond).reshape(-1))
     return np.concatenate(found)
 
@@ -358,6 +358,6 @@ def drawn_inside(masses: np.ndarray, level: np.ndarray, coarse: np.ndarray, rng:
     return np.asarray(order[np.clip(drawn, start, stop)])
 
 
-def _padded(size: int) -> int:
+def _padded_groups(size: int) -> int:
     """Return the next multiple of the number of groups that the compiled loop looks at together."""
     return -(-size // 8) * 8

@@ -64,12 +64,12 @@ def cells_of(axes: Sequence[Axis], groups: np.ndarray, table: Cells) -> np.ndarr
     return cells
 
 
-def packed(tables: Sequence[Cells]) -> np.ndarray:
+def pack(tables: Sequence[Cells]) -> np.ndarray:
     """Return tables as one array.
 
     Returns int64 (tables, axes, 2), the column and the level of each axis; -1 beyond the axes of a table.
 
-    >>> packed([((0, 1), (2, 0)), ((3, 1),)]).tolist()
+    >>> pack([((0, 1), (2, 0)), ((3, 1),)]).tolist()
     [[[0, 1], [2, 0]], [[3, 1], [-1, -1]]]
     """
     lengths = np.fromiter(map(len, tables), dtype=np.int64, count=len(tables))
@@ -79,15 +79,15 @@ def packed(tables: Sequence[Cells]) -> np.ndarray:
     return found
 
 
-def unpacked(tables: np.ndarray) -> list[Cells]:
-    """Return the tables that `packed` made one array of."""
+def unpack(tables: np.ndarray) -> list[Cells]:
+    """Return the tables that `pack` made one array of."""
     return [tuple([(column, level) for column, level in table if column >= 0]) for table in tables.tolist()]
 
 
-def counted(axes: Sequence[Axis], groups: np.ndarray, total: float, tables: np.ndarray) -> np.ndarray:
+def particle_tables(axes: Sequence[Axis], groups: np.ndarray, total: float, tables: np.ndarray) -> np.ndarray:
     """Return what equal particles say of many tables, one after another.
 
-    groups: uint8 or uint16 (d, m), finest groups; tables: as `packed` makes them. Returns float64 (sum of cells,), each
+    groups: uint8 or uint16 (d, m), finest groups; tables: as `pack` makes them. Returns float64 (sum of cells,), each
     table in C order.
     """
     from lapwing.engine.kernel import count_cells  # noqa: PLC0415 - numba takes long to import
@@ -112,7 +112,7 @@ def counted(axes: Sequence[Axis], groups: np.ndarray, total: float, tables: np.n
 def sets_of(tables: np.ndarray) -> np.ndarray:
     """Return the number of the set of columns of each table, where those of a set follow one another: int64 (tables,).
 
-    >>> sets_of(packed([((0, 0), (1, 0)), ((0, 1), (1, 1)), ((0, 0), (2, 0))])).tolist()
+    >>> sets_of(pack([((0, 0), (1, 0)), ((0, 1), (1, 1)), ((0, 0), (2, 0))])).tolist()
     [0, 0, 1]
     """
     return np.cumsum(np.append(0, (np.diff(tables[:, :, 0], axis=0) != 0).any(axis=1)))[: len(tables)]
@@ -138,7 +138,7 @@ def _merges(
     return np.where(is_counted, -1, firsts), merges, merged
 
 
-def coarsened(axes: Sequence[Axis], table: Cells, counts: np.ndarray, coarser: Cells) -> np.ndarray:
+def coarsen(axes: Sequence[Axis], table: Cells, counts: np.ndarray, coarser: Cells) -> np.ndarray:
     """Return the counts of a table at coarser levels, of some of its columns: float64, flat, in C order.
 
     coarser: its columns are some of the table's, in their order; no level is finer than there.

@@ -26,11 +26,11 @@ def read_only(values: np.ndarray, dtype: np.dtype | type | None = None) -> np.nd
     return array
 
 
-def frozen(values: np.ndarray) -> np.ndarray:
+def freeze(values: np.ndarray) -> np.ndarray:
     """Return numbers as an array over bytes, which nobody can make writable again; itself where it is one.
 
-    >>> once = frozen(np.arange(3))
-    >>> frozen(once) is once
+    >>> once = freeze(np.arange(3))
+    >>> freeze(once) is once
     True
     """
     owner: object = values.base

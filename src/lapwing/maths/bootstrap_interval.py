@@ -7,7 +7,9 @@ import numpy as np
 
 from lapwing.errors import ParameterError
 
-LEAST_REPLICATES = 4  # from here on the rule is on the safe side whatever the error of drawing rows: see `combined`
+LEAST_REPLICATES = (
+    4  # from here on the rule is on the safe side whatever the error of drawing rows: see `combine_estimates`
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +39,7 @@ class PopulationEstimate:
         return f"PopulationEstimate({self.estimate:.4g}, {ends}, standard error {self.standard_error:.2g})"
 
 
-def combined(at_model: np.ndarray, simulated: np.ndarray, confidence: float) -> PopulationEstimate:
+def combine_estimates(at_model: np.ndarray, simulated: np.ndarray, confidence: float) -> PopulationEstimate:
     """Combine estimates on rows of a released model and on rows of releases that were simulated from it.
 
     at_model: float64 (m,), the estimate on m independent draws of rows from the released model P'; simulated: float64
@@ -62,7 +64,7 @@ def combined(at_model: np.ndarray, simulated: np.ndarray, confidence: float) -> 
 
     Resampling rows of one release instead shows e or, by the rows' number, the sampling part of v, and never the noise.
 
-    >>> found = combined(np.full(4, 10.0), np.array([10.0, 11.0, 12.0, 11.0]), 0.95)
+    >>> found = combine_estimates(np.full(4, 10.0), np.array([10.0, 11.0, 12.0, 11.0]), 0.95)
     >>> found.estimate, round(found.standard_error, 3), round(found.upper - found.estimate, 3)
     (9.0, 0.913, 2.905)
     """

@@ -9,7 +9,7 @@ Runs = npt.NDArray[np.int64]
 """Codes from start to stop - 1 in each row: disjoint, increasing, none empty; shape (k, 2)."""
 
 
-def merged_runs(runs: Iterable[tuple[int, int]]) -> Runs:
+def merge_runs(runs: Iterable[tuple[int, int]]) -> Runs:
     """Sort runs and join those that touch."""
     joined: list[list[int]] = []
     for start, stop in sorted(runs):

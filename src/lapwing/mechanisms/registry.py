@@ -162,7 +162,7 @@ def release_warnings(
     return (*caveat, *mechanism.warnings(schema, answers, accuracy))
 
 
-def finished_statements(
+def postprocessed_statements(
     mechanism: Mechanism,
     schema: Schema,
     terms: Terms,

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Final
 
 from lapwing.model.accuracy import Accuracy, CountAccuracy, TableAccuracy
-from lapwing.present.document import Document, Fact, Section, Table, Text, counted, crossed
+from lapwing.present.document import Document, Fact, Section, Table, Text, count_text, crossed
 from lapwing.present.messages import say
 from lapwing.present.stated import labelled
 
@@ -41,7 +41,9 @@ def _of_release(found: Accuracy) -> Document:
     shown = Section("first", "", (replace(table, lines=lines[:_FIRST]),))
     every = Section("tables", say("accuracy.tables", count=len(lines)), (table,))
     statements = Text("", tuple(each.text for each in found.statements))
-    facts = labelled(measured=counted(found.measured, "table"), model=say("accuracy.worth", rows=found.effective_rows))
+    facts = labelled(
+        measured=count_text(found.measured, "table"), model=say("accuracy.worth", rows=found.effective_rows)
+    )
     return Document(
         (headline, *facts),
         "Accuracy",
@@ -75,7 +77,7 @@ def _of_count(found: CountAccuracy) -> Document:
     facts = labelled(
         true_number=say("accuracy.interval", low=found.lower, high=found.upper, sure=sure) if is_known else "",
         noise="" if found.noise is None else say("accuracy.count_noise", noise=found.noise),
-        measured=say("accuracy.by", counts=counted(found.terms, "noisy count"))
+        measured=say("accuracy.by", counts=count_text(found.terms, "noisy count"))
         if found.is_measured
         else say("accuracy.guess"),
     )

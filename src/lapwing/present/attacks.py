@@ -15,7 +15,7 @@ from lapwing.kernel.terms import Relation
 from lapwing.model.certificate.attack import FALSE_ALARMS, RARE, gaussian_bound, most_found, tail, trade_off, up
 from lapwing.model.certificate.cost_lines import CostLine
 from lapwing.model.certificate.promise import unit_field
-from lapwing.present.document import Fact, counted
+from lapwing.present.document import Fact, count_text
 from lapwing.present.messages import say
 
 _DELTAS: Final = tuple(Fraction(1, 10**power) for power in (3, 4, 5, 6, 7, 8, 9, 12))
@@ -78,8 +78,8 @@ def _small_cells(columns: int, laws: Counter[NoiseLaw]) -> str:
     law, usual = laws.most_common(1)[0]
     return say(
         "attack.small_cells",
-        tables=f"{usual} of {laws.total()} noisy tables" if usual < laws.total() else counted(usual, "noisy table"),
-        columns=counted(columns, "column"),
+        tables=f"{usual} of {laws.total()} noisy tables" if usual < laws.total() else count_text(usual, "noisy table"),
+        columns=count_text(columns, "column"),
         sd=law.sd,
         lost=f"{100 * tail(law, 1):.0f} %",
         many=_MANY,

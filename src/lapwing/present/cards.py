@@ -10,7 +10,7 @@ from lapwing.model.accuracy import Accuracy, CountAccuracy, TableAccuracy
 from lapwing.model.certificate.certificate import Certificate
 from lapwing.present.accuracies import describe_accuracy
 from lapwing.present.certificates import describe_certificate
-from lapwing.present.document import Document, Fact, counted
+from lapwing.present.document import Document, Fact, count_text
 from lapwing.present.html import card_html
 from lapwing.present.messages import say
 from lapwing.present.plans import describe_plan
@@ -24,7 +24,7 @@ from lapwing.schema.schemas import Schema
 
 def describe_anonymous(found: AnonymousTable) -> Document:
     """Return what an anonymous table says, without its rows."""
-    settings, groups = found.settings, counted(found.groups, "group")
+    settings, groups = found.settings, count_text(found.groups, "group")
     facts = labelled(
         rows=say("anonymous.rows", rows=len(found.data), groups=groups, size=settings.min_group_size),
         group_of=found.unit,

@@ -17,7 +17,7 @@ from lapwing.model.certificate.promise import Pairs, pairs_apart, unit_field
 from lapwing.model.certificate.verdict import WAYS, WORDS, Grade, Verdict
 from lapwing.present.attacks import attack_fact, detail_facts
 from lapwing.present.costs import amount_of, cost_summary
-from lapwing.present.document import Document, Fact, Facts, Section, Text, counted, sentence, upper_first
+from lapwing.present.document import Document, Fact, Facts, Section, Text, count_text, sentence, upper_first
 from lapwing.present.messages import say
 from lapwing.present.promises import (
     amount_text,
@@ -165,7 +165,7 @@ def _own(paid: Certificate) -> Iterator[Fact]:
     if _has_rows(paid):
         yield from verdict_facts(paid.verdict)
     kept = ((len(paid.rules), "rule"), (len(paid.public_tables), "public table"))
-    yield from labelled(keeps=" and ".join(counted(count, what) for count, what in kept if count))
+    yield from labelled(keeps=" and ".join(count_text(count, what) for count, what in kept if count))
     for each in paid.accuracy:
         if each.is_headline:
             yield Fact("certified", say("label.certified"), f"{clause(each)}.", value=each.value, unit=each.unit)

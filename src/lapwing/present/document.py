@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Final, Literal
 
 from lapwing.kernel.codec import KNOWN, SELDOM
-from lapwing.schema.scalars import aligned, visible
+from lapwing.schema.scalars import align_lines, visible
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ def lines_of(part: Part) -> list[str]:
     if isinstance(part, Facts):
         return [fact.line for fact in part.facts]
     if isinstance(part, Table):
-        return [aligned([part.heading, *part.lines])]
+        return [align_lines([part.heading, *part.lines])]
     return [part.words, *part.points] if isinstance(part, Text) else []
 
 
@@ -202,7 +202,7 @@ def signed(share: float, digits: int = 1) -> str:
     return f"{figure:+.{digits}f}" if figure else "0"
 
 
-def counted(count: int, what: str) -> str:
+def count_text(count: int, what: str) -> str:
     """Return a number of things: ``1 column``, ``12,000 rows``."""
     return f"{count:,} {what}{'s' * (count != 1)}"
 

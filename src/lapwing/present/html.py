@@ -25,14 +25,14 @@ class Html(str):
 Draw = Callable[[Chart], Html]
 
 
-def escaped(text: str) -> Html:
+def escape(text: str) -> Html:
     """Return a text as HTML that shows it; what is HTML stays as it is."""
     return text if isinstance(text, Html) else Html(html.escape(visible(text)))
 
 
-def joined(parts: Iterable[str]) -> Html:
+def join_html(parts: Iterable[str]) -> Html:
     """Return pieces of HTML as one."""
-    return Html("".join(map(escaped, parts)))
+    return Html("".join(map(escape, parts)))
 
 
 def element(tag: str, *inside: str, **attributes: str) -> Html:
@@ -42,17 +42,17 @@ def element(tag: str, *inside: str, **attributes: str) -> Html:
     '<p class="text" dir="auto">&lt;b&gt;</p>'
     """
     given = "".join(
-        f' {name.rstrip("_").replace("_", "-")}="{escaped(value)}"' for name, value in attributes.items() if value
+        f' {name.rstrip("_").replace("_", "-")}="{escape(value)}"' for name, value in attributes.items() if value
     )
-    return Html(f"<{tag}{given}>{joined(inside)}</{tag}>")
+    return Html(f"<{tag}{given}>{join_html(inside)}</{tag}>")
 
 
-def coded(text: str) -> Html:
+def code_text(text: str) -> Html:
     """Return a text with what stands between backticks set as code."""
     parts = text.split("`")
     if len(parts) % 2 == 0:  # a backtick by itself is one
-        return escaped(text)
-    return joined(element("code", part) if place % 2 else part for place, part in enumerate(parts))
+        return escape(text)
+    return join_html(element("code", part) if place % 2 else part for place, part in enumerate(parts))
 
 
 def parts_html(parts: Iterable[Part], draw: Draw | None = None) -> Html:
@@ -63,7 +63,7 @@ def parts_html(parts: Iterable[Part], draw: Draw | None = None) -> Html:
             found.append(element("div", *(draw(each) for each in run if isinstance(each, Chart)), class_="charts"))
         else:
             found += [_part(part) for part in run]
-    return joined(found)
+    return join_html(found)
 
 
 def _part(part: Part) -> Html:
@@ -74,8 +74,8 @@ def _part(part: Part) -> Html:
 
 def _text(text: Text) -> Html:
     """Return a paragraph, or a list."""
-    words = [element("p", coded(text.words), dir="auto", data_fact=text.key)] if text.words else []
-    points = (element("li", coded(point), dir="auto") for point in text.points)
+    words = [element("p", code_text(text.words), dir="auto", data_fact=text.key)] if text.words else []
+    points = (element("li", code_text(point), dir="auto") for point in text.points)
     listed = [element("ul", *points)] if text.points else []
     kinds = f"text{' warning' * text.is_warning}{' headline' * text.is_headline}"
     return element("div", *words, *listed, class_=kinds, role="note" * text.is_warning)
@@ -89,17 +89,17 @@ def facts_html(shown: Facts) -> Html:
             kinds = f"facts{' figures' * shown.are_figures}{' headline' * shown.is_headline}"
             found.append(element("dl", *map(_fact, run), class_=kinds))
         else:
-            lines = [(fact, coded(fact.line)) for fact in run]
+            lines = [(fact, code_text(fact.line)) for fact in run]
             kind = "li" if len(lines) > 1 else "p"
             listed = [element(kind, line, dir="auto", data_fact=fact.key) for fact, line in lines]
             found.append(element("ul", *listed) if len(lines) > 1 else listed[0])
-    return joined(found)
+    return join_html(found)
 
 
 def _fact(fact: Fact) -> Html:
     label = f"{fact.part}: {fact.label}" if fact.part else fact.label
     note = [element("dd", fact.note, class_="note")] if fact.note else []
-    said = element("dd", coded(fact.text), class_="said", dir="auto", data_fact=fact.key)
+    said = element("dd", code_text(fact.text), class_="said", dir="auto", data_fact=fact.key)
     return element("div", element("dt", label), said, *note)
 
 
@@ -156,11 +156,11 @@ def card_html(shown: Document) -> Html:
     if len(warnings) > _VISIBLE or any(len(each) > _SAID for each in warnings):
         sections.append(Section("warnings", say("card.warnings"), (Text("", tuple(warnings)),)))
     name = f" · {clipped(shown.name)}" if shown.name else ""
-    hint = [element("div", coded(shown.hint), class_="soft")] if shown.hint else []
+    hint = [element("div", code_text(shown.hint), class_="soft")] if shown.hint else []
     style = element("style", Html(style_of("core.css", "card.css").replace("\n", "")))
     title = element("div", f"{shown.kind}{name}", class_="soft")
     kinds = f"lapwing lw-card{f' lw-{shown.tone}' * bool(shown.tone)}"
-    return element("div", style, title, *seen, *map(_folded, sections), *hint, class_=kinds)
+    return element("div", style, title, *seen, *map(_foldable, sections), *hint, class_=kinds)
 
 
 def _headline(fact: Fact) -> Html:
@@ -168,7 +168,7 @@ def _headline(fact: Fact) -> Html:
     return _text(Text(clipped(said, _SAID), is_headline=True, key=fact.key))
 
 
-def _folded(section: Section) -> Html:
+def _foldable(section: Section) -> Html:
     """Return a section that opens with a click; one without a title is open."""
     parts = parts_html(_short(part) if isinstance(part, Table) else part for part in section.parts)
     inside = element("summary", section.title), element("div", parts)

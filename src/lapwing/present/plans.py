@@ -20,7 +20,7 @@ from lapwing.present.stated import clause, label_of, labelled
 from lapwing.release.plans import DeltaGain, Plan
 from lapwing.release.runs.plan.effort import MACHINE, Effort, MaxRowsEffect, MemoryNeed
 from lapwing.schema.linked.database import LinkedTables
-from lapwing.schema.short import shortened
+from lapwing.schema.short import short_value
 
 _SHOWN: Final = 40
 _COLUMNS: Final = 4
@@ -146,7 +146,7 @@ def changed_settings(mechanism: str, settings: Mapping[str, object]) -> str:
     """Return the settings of a mechanism that are not as by default."""
     usual = settings_of(kind_named(mechanism)())
     own = {name: value for name, value in settings.items() if (name, value) not in usual.items()}
-    return ", ".join(f"{name}={shortened(value)}" for name, value in own.items())
+    return ", ".join(f"{name}={short_value(value)}" for name, value in own.items())
 
 
 def error_facts(statements: Sequence[Statement]) -> Iterator[Fact]:

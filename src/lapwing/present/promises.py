@@ -44,7 +44,7 @@ def protected_rows(linked: LinkedTables) -> str:
     return f"{said} {say('protected.unit.missing', field=linked.key)}"
 
 
-def protected(relation: Relation, privacy_unit: str) -> str:
+def protection_text(relation: Relation, privacy_unit: str) -> str:
     """Return what is protected, as one sentence without a label."""
     return next(protected_facts(relation, privacy_unit)).text
 

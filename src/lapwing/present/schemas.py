@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
-from lapwing.present.document import Document, Fact, Section, Table, counted, crossed
+from lapwing.present.document import Document, Fact, Section, Table, count_text, crossed
 from lapwing.present.messages import say
 from lapwing.present.stated import labelled
 from lapwing.schema.fields import Field
@@ -36,25 +36,25 @@ def _facts(schema: Schema) -> Iterator[Fact]:
     origins = Counter[str](field.provenance for field in schema.columns)
     known = ", ".join(f"{origins[each]} {say(f'schema.known.{each}')}" for each in _ORIGINS if origins[each])
     draft = say("schema.draft") if schema.is_draft else ""
-    yield Fact("headline", "", f"{draft}{counted(len(schema.columns), 'column')}, {known}")
+    yield Fact("headline", "", f"{draft}{count_text(len(schema.columns), 'column')}, {known}")
     if schema.is_draft:
         yield Fact("said", "", say("schema.draft_means"))
     yield from (Fact("warning", say("label.warning"), each) for each in schema.questions)
     unit = schema.privacy_unit
-    used = "" if unit is None else counted(unit.max_rows, "row")
+    used = "" if unit is None else count_text(unit.max_rows, "row")
     yield from labelled(
         identifiers=", ".join(field.name for field in schema.fields if field.identifier),
         unit=say("schema.row") if unit is None else say("schema.unit", field=unit.field, used=used),
         weight=schema.weight or "",
         rules=str(len(schema.rules) or ""),
         public_tables="; ".join(crossed(table.columns) for table in schema.public_tables),
-        purchases=counted(len(schema.purchases), "run") if schema.purchases else "",
+        purchases=count_text(len(schema.purchases), "run") if schema.purchases else "",
     )
 
 
 def _linked(schema: Schema, linked: LinkedTables) -> Iterator[Fact]:
     """Yield what is said of several tables."""
-    yield Fact("headline", "", say("schema.events") if linked.is_events else counted(len(linked.given), "table"))
+    yield Fact("headline", "", say("schema.events") if linked.is_events else count_text(len(linked.given), "table"))
     most = ", ".join(f"{linked.max_rows(each.name):,} of {each.name}" for each in schema.relations)
     used = f"{linked.max_rows(linked.given[0]):,} rows" if linked.is_events else most
     yield from labelled(
@@ -69,7 +69,7 @@ def _linked(schema: Schema, linked: LinkedTables) -> Iterator[Fact]:
 def fields_sections(schema: Schema) -> tuple[Section, ...]:
     """Return the columns of each table."""
     return tuple(
-        Section("fields", f"{name}: {counted(len(each.columns), 'column')}", (fields_table(each),))
+        Section("fields", f"{name}: {count_text(len(each.columns), 'column')}", (fields_table(each),))
         for name, each in schema.tables.items()
     )
 

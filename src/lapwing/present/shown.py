@@ -6,7 +6,7 @@ from lapwing.model.certificate.statements import Statement
 from lapwing.model.certificate.verdict import Verdict
 from lapwing.present.certificates import certificate_text, verdict_text
 from lapwing.present.plans import plan_text
-from lapwing.present.stated import filled, stated
+from lapwing.present.stated import fill_sentence, statement_text
 from lapwing.release.plans import Plan
 
 
@@ -15,8 +15,8 @@ def text(found: Certificate | Plan | Notice | Statement | Verdict) -> str:
     if isinstance(found, Verdict):
         return verdict_text(found)
     if isinstance(found, Statement):
-        return stated(found)
+        return statement_text(found)
     if isinstance(found, Notice):
-        said = filled(f"notice.{found.code}", found.fields)
+        said = fill_sentence(f"notice.{found.code}", found.fields)
         return f"{found.table}: {said}" if found.table else said
     return plan_text(found) if isinstance(found, Plan) else certificate_text(found)

@@ -5,7 +5,7 @@ from typing import Final
 
 from lapwing.model.certificate.promise import some_of
 from lapwing.model.certificate.statements import Statement
-from lapwing.present.document import Fact, counted, percent, upper_first
+from lapwing.present.document import Fact, count_text, percent, upper_first
 from lapwing.present.messages import say
 
 _SMALL: Final = 1e-6
@@ -16,7 +16,7 @@ class _Count(int):
     """A number of things, whose format may be their name: ``{tables:noisy table}``."""
 
     def __format__(self, what: str) -> str:
-        return counted(self, what) if what[:1].isalpha() else super().__format__(what)
+        return count_text(self, what) if what[:1].isalpha() else super().__format__(what)
 
 
 class _Code(str):
@@ -37,10 +37,10 @@ class _Share(float):
         return percent(self, 0) if form == "percent" else super().__format__(form)
 
 
-def stated(found: Statement) -> str:
+def statement_text(found: Statement) -> str:
     """Return a statement as a sentence.
 
-    >>> stated(Statement("number_of_rows", 40.0, {"rows": 1000, "confidence": 0.95}))
+    >>> statement_text(Statement("number_of_rows", 40.0, {"rows": 1000, "confidence": 0.95}))
     'With 95 % probability, the released number of rows, 1000, is within 40 of the true number of rows used.'
     """
     return f"{upper_first(clause(found))}."
@@ -48,7 +48,9 @@ def stated(found: Statement) -> str:
 
 def clause(found: Statement) -> str:
     """Return the same without a capital and a full stop, as it stands behind a label."""
-    said = filled(f"stated.{found.code}.text", found.fields, figure="" if found.value is None else _figure(found.value))
+    said = fill_sentence(
+        f"stated.{found.code}.text", found.fields, figure="" if found.value is None else _figure(found.value)
+    )
     if found.moved is None:
         return said
     key = "before" if not found.form.is_widened else "widened" if (found.value or 0.0) < 1.0 else "drowned"
@@ -61,7 +63,7 @@ def label_of(found: Statement) -> str:
     >>> label_of(Statement("fit", 0.01))
     'fit'
     """
-    return filled(f"stated.{found.code}.label", found.fields)
+    return fill_sentence(f"stated.{found.code}.label", found.fields)
 
 
 def labelled(**said: str) -> Iterator[Fact]:
@@ -73,12 +75,12 @@ def labelled(**said: str) -> Iterator[Fact]:
     return (Fact(key, say(f"label.{key}"), text) for key, text in said.items() if text)
 
 
-def filled(key: str, fields: Mapping[str, object], **more: object) -> str:
+def fill_sentence(key: str, fields: Mapping[str, object], **more: object) -> str:
     """Return a sentence with its fields: of names the first ones, of lists how many values they have."""
-    return say(key, **{name: _told(each) for name, each in fields.items()}, **more)
+    return say(key, **{name: _field_text(each) for name, each in fields.items()}, **more)
 
 
-def _told(value: object) -> object:
+def _field_text(value: object) -> object:
     """Return a field as it stands in a sentence."""
     if isinstance(value, Mapping):
         return ", ".join(

@@ -23,7 +23,7 @@ from lapwing.model.model import ReleasedModel, Spans
 from lapwing.model.sampling.conditions import effective_atoms
 from lapwing.model.sampling.marginals import marginal
 from lapwing.release.asked import Condition, asked_cells
-from lapwing.release.queries import Groups, Parts, checked_failure, listed_columns, query_groupings
+from lapwing.release.queries import Groups, Parts, failure_of_confidence, listed_columns, query_groupings
 from lapwing.schema.groupings.hierarchies import Hierarchy
 from lapwing.schema.schemas import Schema
 
@@ -117,7 +117,7 @@ def chosen_accuracy(
     groups: Groups | None,
 ) -> Accuracy | TableAccuracy | CountAccuracy:
     """Return what `Release.accuracy` was asked for."""
-    failure = checked_failure(confidence)
+    failure = failure_of_confidence(confidence)
     if (columns is not None and where is not None) or (groups is not None and columns is None):
         raise ParameterError(
             "accuracy is told of a table (columns, perhaps with groups) or of a condition (where); ask for each "
@@ -203,12 +203,12 @@ def counts_of(table: MeasuredTable, model: ReleasedModel, schema: Schema) -> np.
     try:
         if table.leaves is not None:
             return _leaf_counts(table.leaves, model)
-        return np.asarray(_released(table, model)[_cells(table, schema)].ravel())
+        return np.asarray(_count_product_table(table, model)[_cells(table, schema)].ravel())
     except CapacityError:
         return None
 
 
-def _released(table: MeasuredTable, model: ReleasedModel) -> np.ndarray:
+def _count_product_table(table: MeasuredTable, model: ReleasedModel) -> np.ndarray:
     """Count a product table, in which a run of a tree may hold several reserved codes."""
     released = marginal(model, table.columns, table.groupings_of(table.columns))
     for axis, side in enumerate(table.sides):
@@ -284,7 +284,7 @@ def table_accuracy(
         largest = float(np.maximum(counts - lower, upper - counts).max())
         error = None if math.isinf(largest) else largest
         unknown: Any = dict.fromkeys(("noise", "expected_error", "expected_variation", "variation"))
-        text = _guessed(f"table of {of}", error, failure)
+        text = _not_measured(f"table of {of}", error, failure)
         return TableAccuracy(is_measured=False, largest_error=error, text=text, **unknown, **common)
     sizes, rows = found.mean_sizes(), float(counts.sum())
     largest, variation = found.largest_error(counts, failure), found.variation(counts, failure, lambda _: math.inf)
@@ -345,11 +345,11 @@ def count_accuracy(
         upper=upper if is_known else None,
         largest_error=error,
         confidence=float(1 - failure),
-        text=_guessed(said, error, failure) if found is None else text,
+        text=_not_measured(said, error, failure) if found is None else text,
     )
 
 
-def _guessed(what: str, error: float | None, failure: Fraction) -> str:
+def _not_measured(what: str, error: float | None, failure: Fraction) -> str:
     """Say that something was not measured."""
     if error is None:
         bound = "no bound is proved for it"

@@ -51,7 +51,7 @@ Groups = int | Literal["measured"]
 INTERVAL: Final = ("lower", "upper", "basis")  # columns of a queried table that tell where the true counts are
 
 
-def queried(
+def query_table(
     release: Parts,
     columns: str | Sequence[str],
     *,
@@ -62,7 +62,7 @@ def queried(
 ) -> tuple[dict[str, np.ndarray], np.ndarray]:
     """Return the model's table over some columns as arrays, and which of their intervals for the true ones are known.
 
-    See `Release.query`; `framed` makes a frame of it. where: of those rows alone that meet a condition, as for
+    See `Release.query`; `as_frame` makes a frame of it. where: of those rows alone that meet a condition, as for
     `Release.accuracy`: no line is returned for cells in which it is never true; groups of a column that it looks at end
     where it does; ``share`` is of the rows that meet it.
     """
@@ -78,12 +78,14 @@ def queried(
     if weighted and where is not None:
         raise ParameterError("weighted totals are of all rows; leave the conditions out, or the weight", code="LW332")
     columns = listed_columns(columns)
-    failure = checked_failure(confidence)
+    failure = failure_of_confidence(confidence)
     asked = AskedTable(columns, query_groupings(schema, noisy, columns, groups))
     if weighted and schema.weight is not None:
         weight = schema.field(schema.weight)
         counts = weighted_marginal(release.model, weight, columns, asked.groupings)
-        return _listed(schema, asked, counts, intervals(noisy, asked, failure, weight=weight, public_rows=public_rows))
+        return _cell_rows(
+            schema, asked, counts, intervals(noisy, asked, failure, weight=weight, public_rows=public_rows)
+        )
     if where is not None:
         asked = meeting(asked, where, schema)
     counts = asked.summed(marginal(release.model, asked.columns, asked.groupings))
@@ -91,10 +93,10 @@ def queried(
     public, is_public = public_counts(schema, asked)
     lower, upper = (np.where(is_public, public, ends) for ends in (found.lower, found.upper))
     terms, misfits_out = np.where(is_public, PUBLIC, found.terms), found.misfits_out & ~is_public
-    return _listed(schema, asked, counts, CellIntervals(lower, upper, terms, misfits_out), called="count")
+    return _cell_rows(schema, asked, counts, CellIntervals(lower, upper, terms, misfits_out), called="count")
 
 
-def framed(cells: Mapping[str, np.ndarray], is_known: np.ndarray) -> "pl.DataFrame":
+def as_frame(cells: Mapping[str, np.ndarray], is_known: np.ndarray) -> "pl.DataFrame":
     """Return what `listed` does as a frame, with null ends where no interval is known."""
     import polars as pl  # noqa: PLC0415
 
@@ -107,7 +109,7 @@ def framed(cells: Mapping[str, np.ndarray], is_known: np.ndarray) -> "pl.DataFra
     return frame.with_columns(pl.when(pl.Series(is_known)).then(pl.col(lower, upper)))
 
 
-def _listed(
+def _cell_rows(
     schema: Schema, asked: AskedTable, counts: np.ndarray, found: CellIntervals, *, called: str = "total"
 ) -> tuple[dict[str, np.ndarray], np.ndarray]:
     """Return each cell's labels, what the model says and the interval, and where this is known.
@@ -115,7 +117,7 @@ def _listed(
     Where an interval is known, the value in it that is nearest to the model's is shown.
     """
     columns = asked.columns[: len(asked.shape)]
-    shown = [_shown(schema, *each) for each in zip(columns, asked.groupings, strict=False)]
+    shown = [_group_labels(schema, *each) for each in zip(columns, asked.groupings, strict=False)]
     inside = tuple(slice(0, len(texts)) for texts in shown)
     is_known, ends = found.terms[inside] != 0, (found.lower[inside], found.upper[inside])
     counts = np.where(is_known, np.clip(counts[inside], *ends), counts[inside])
@@ -144,7 +146,7 @@ def listed_columns(columns: str | Sequence[str]) -> list[str]:
     return list(listed)
 
 
-def checked_failure(confidence: Number) -> Fraction:
+def failure_of_confidence(confidence: Number) -> Fraction:
     """Return the chance of a miss that a confidence allows, above 0 and below 1."""
     failure = 1 - exact_number("confidence", confidence)
     if not 0 < failure < 1:
@@ -177,7 +179,7 @@ def query_groupings(
     wanted = tuple(query_grouping(schema, name, groups) for name in columns)
     if measured is None:
         return wanted
-    return tuple(_moved(schema, *each) for each in zip(columns, wanted, measured, strict=True))
+    return tuple(_snap_ends(schema, *each) for each in zip(columns, wanted, measured, strict=True))
 
 
 def query_grouping(schema: Schema, name: str, groups: int) -> Grouping:
@@ -189,7 +191,7 @@ def query_grouping(schema: Schema, name: str, groups: int) -> Grouping:
     return evenly(domain, groups)
 
 
-def _moved(schema: Schema, name: str, wanted: Grouping, measured: Grouping) -> Grouping:
+def _snap_ends(schema: Schema, name: str, wanted: Grouping, measured: Grouping) -> Grouping:
     """Return runs with their ends moved to the nearest ones that were measured, where these are no fewer."""
     if measured.kind == "table" or measured.regular < wanted.regular or wanted.regular == 1:
         return wanted
@@ -200,7 +202,7 @@ def _moved(schema: Schema, name: str, wanted: Grouping, measured: Grouping) -> G
     return cut(schema.field(name).domain, np.unique(nearest))
 
 
-def _shown(schema: Schema, name: str, grouping: Grouping) -> list[str]:
+def _group_labels(schema: Schema, name: str, grouping: Grouping) -> list[str]:
     """Return the labels of a column's groups, without the misfit group, which the model never has."""
     field = schema.field(name)
     texts = labels(grouping, field)
@@ -224,7 +226,7 @@ def public_counts(schema: Schema, asked: AskedTable) -> tuple[np.ndarray, np.nda
     shape = tuple(grouping.groups for grouping in asked.groupings)
     counts, known = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.bool_)
     for table in coded_tables(schema):
-        pairs = _met(table, asked) if set(asked.columns) <= set(table.columns) else None
+        pairs = _matching_cells(table, asked) if set(asked.columns) <= set(table.columns) else None
         if pairs is None:
             continue
         met, cell = pairs
@@ -238,7 +240,7 @@ def public_counts(schema: Schema, asked: AskedTable) -> tuple[np.ndarray, np.nda
     return asked.summed(counts), asked.everywhere(known)
 
 
-def _met(table: CodedTable, asked: AskedTable) -> tuple[np.ndarray, np.ndarray] | None:
+def _matching_cells(table: CodedTable, asked: AskedTable) -> tuple[np.ndarray, np.ndarray] | None:
     """Return which asked cell meets which cell with a count, each pair once; None where there are too many to see."""
     wanted = dict(zip(asked.columns, asked.groupings, strict=True))
     shape = tuple(grouping.groups for grouping in asked.groupings)

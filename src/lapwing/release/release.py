@@ -18,7 +18,7 @@ from lapwing.release.accuracy import chosen_accuracy
 from lapwing.release.asked import Condition
 from lapwing.release.linked.drawing import layouts_of, linked_frames, together
 from lapwing.release.linked.targets import write_into
-from lapwing.release.queries import Groups, framed, queried
+from lapwing.release.queries import Groups, as_frame, query_table
 from lapwing.release.rows_out import RowsOut, Support, Where
 from lapwing.release.runs.watching import ProgressLike, shown
 from lapwing.rows.kinds import Kind, Layout
@@ -340,8 +340,8 @@ class Release(Shown):
         of the earliest answer that covers the cell: later ones may depend on it. Rows beyond ``maxRows`` do not count.
         """
         one = self._with("query", columns)
-        found = queried(one, columns, groups=groups, confidence=confidence, weighted=weighted)
-        return out.of_kind(framed(*found), one.kind)
+        found = query_table(one, columns, groups=groups, confidence=confidence, weighted=weighted)
+        return out.of_kind(as_frame(*found), one.kind)
 
     def certified_errors(self, confidence: float = 0.95) -> Any:  # noqa: ANN401
         """Return how far each statistic of a `LinearStatistics` release can be from the table's, whatever was assumed.

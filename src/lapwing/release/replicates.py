@@ -14,7 +14,7 @@ from lapwing.kernel.noise.bits import SystemBits
 from lapwing.kernel.questions.misfit_rows.question import MisfitRows
 from lapwing.kernel.room.opening import open_room, public_terms
 from lapwing.kernel.room.transcript import NoTranscript
-from lapwing.maths.bootstrap_interval import LEAST_REPLICATES, PopulationEstimate, combined
+from lapwing.maths.bootstrap_interval import LEAST_REPLICATES, PopulationEstimate, combine_estimates
 from lapwing.mechanisms.registry import make_mechanism
 from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.model import ReleasedModel
@@ -200,7 +200,7 @@ class Replicates:
         if any(tuple(found) != names for found in (*at_model, *simulated)):
             raise _refused("an estimate must give the same names for every frame; give 0 where nothing is found")
         return {
-            name: combined(
+            name: combine_estimates(
                 np.array([found[name] for found in at_model], dtype=np.float64),
                 np.array([found[name] for found in simulated], dtype=np.float64),
                 level,
@@ -250,7 +250,7 @@ def make_replicates(
         for done, rng in enumerate(generator(settings.seed, "replicates").spawn(m), 1):
             at_model.append(_rows(model, schema, count, rng))
             frame = decode(population_codes(model, schema, sampled, rng), schema)
-            simulated.append(_rows(_refitted(frame, settings, rng), schema, count, rng))
+            simulated.append(_rows(_refit(frame, settings, rng), schema, count, rng))
             tell("replicates", done / m)
     drawn = {"at_model": tuple(at_model), "simulated": tuple(simulated)}
     return Replicates(schema=schema, **drawn, seed=settings.seed, layout=layout)
@@ -301,7 +301,7 @@ def _kept_by_name(key: str, value: object) -> ParameterError:
     )
 
 
-def _refitted(frame: "pl.DataFrame", settings: TableSettings, rng: np.random.Generator) -> ReleasedModel:
+def _refit(frame: "pl.DataFrame", settings: TableSettings, rng: np.random.Generator) -> ReleasedModel:
     """Return the model of a release of simulated rows: the same questions, budget and terms, with fresh noise."""
     schema, mechanism = settings.schema, settings.mechanism
     source = code_table(frame, schema)

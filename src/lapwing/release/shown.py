@@ -57,9 +57,9 @@ def _frame(answer: Answer, table: NoisyTable, seen: MeasuredTable | None, schema
     elif isinstance(answer, SelectedTexts):
         named = {answer.question.column: pl.Series(answer.texts, dtype=pl.String)}
     elif seen is None:
-        named = _numbered(table.counts)
+        named = _number_labels(table.counts)
     elif seen.leaves is not None:
-        named = _listed(seen.leaves, schema)
+        named = _leaf_columns(seen.leaves, schema)
     else:
         texts = [side.texts(schema.field(name)) for name, side in zip(seen.columns, seen.sides, strict=True)]
         if seen.misfits is not None:
@@ -73,12 +73,12 @@ def _frame(answer: Answer, table: NoisyTable, seen: MeasuredTable | None, schema
     return pl.DataFrame({**named, count: table.counts.ravel()}).with_columns(pl.lit(table.noise.sd).alias(sd))
 
 
-def _numbered(counts: np.ndarray) -> dict[str, pl.Series]:
+def _number_labels(counts: np.ndarray) -> dict[str, pl.Series]:
     """Return numbers as labels, for a question that has no better ones."""
     return {"number": pl.Series(range(counts.size), dtype=pl.Int64).cast(pl.String)}
 
 
-def _listed(answer: NoisyCells, schema: Schema) -> dict[str, pl.Series]:
+def _leaf_columns(answer: NoisyCells, schema: Schema) -> dict[str, pl.Series]:
     """Return the leaves of a tree of cells that were released, each column with the labels of its own level."""
     tree = answer.question.tree
     levels, cells = answer.leaves
@@ -115,7 +115,7 @@ def _sums(answer: NoisySums, schema: Schema) -> dict[str, pl.Series]:
             "coordinate": pl.Series(widths * question.cells, dtype=pl.String),
         }
     else:
-        named = _numbered(answer.values)
+        named = _number_labels(answer.values)
     return named
 
 

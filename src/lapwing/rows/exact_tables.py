@@ -12,7 +12,7 @@ import numpy as np
 from lapwing.errors import ParameterError
 from lapwing.rows.counting import LISTED, Table
 from lapwing.schema.groupings.grouping import Grouping
-from lapwing.schema.groupings.hierarchies import merged_groups
+from lapwing.schema.groupings.hierarchies import merge_groups
 
 CACHE_CELLS: Final = 2**25
 """Most cells that are kept of exact tables: 256 MiB."""
@@ -149,7 +149,7 @@ def _counted(keys: Sequence[_Key], axes: Table, source: Counted) -> dict[_Key, n
 
     @cache
     def merged(fine: int, coarse: int) -> _Merge | None:
-        groups = merged_groups(axes[fine][1], axes[coarse][1])
+        groups = merge_groups(axes[fine][1], axes[coarse][1])
         if fine == coarse or groups is None:
             return None
         order = np.argsort(groups, kind="stable")

@@ -20,7 +20,7 @@ from lapwing.rows.cells import (
 )
 from lapwing.rows.codec import encode
 from lapwing.rows.entry import source_of
-from lapwing.rows.out.decode import decoded_column
+from lapwing.rows.out.decode import decode_column
 from lapwing.schema.fields import Field
 from lapwing.schema.rules.rules import Determines
 from lapwing.schema.scalars import category_key, quote
@@ -74,7 +74,7 @@ def given_rows(data: Any, schema: Schema, numbers: Sequence[int] | None = None) 
             pieces.append(_given(field, part[name], called[first:]))
             first += len(part[name])
         codes[name] = np.concatenate([code for code, _ in pieces])
-        shown = decoded_column(field, codes[name])
+        shown = decode_column(field, codes[name])
         if not field.is_categorical and field.type == "number" and field.range.step is None and name not in determined:
             shown = pl.Series(np.concatenate([numbers for _, numbers in pieces])).set(shown.is_null(), None)
         values.append(shown.alias(name))
@@ -116,7 +116,7 @@ def _given(field: Field, cells: RawColumn, called: np.ndarray) -> tuple[np.ndarr
         numbers, is_inside = _numbers(field, cells)
         is_bad |= ~is_last & ~is_inside
     elif field.folds or field.unlisted is not None:
-        is_bad |= ~is_last & ~_is_itself(cells, decoded_column(field, codes))
+        is_bad |= ~is_last & ~_is_itself(cells, decode_column(field, codes))
     if is_bad.any():
         bad = int(np.flatnonzero(is_bad)[0])
         raise ParameterError(

@@ -7,7 +7,7 @@ from lapwing.errors import SchemaError
 from lapwing.schema.fields import Field
 from lapwing.schema.files import field_from, field_to_dict
 from lapwing.schema.reading import PLAIN_FILE
-from lapwing.schema.scalars import asked_about, quote
+from lapwing.schema.scalars import did_you_mean, quote
 from lapwing.schema.typed import check_object
 
 _IN_CONSTRAINTS: Final = ("minimum", "maximum", "required")
@@ -56,7 +56,7 @@ def _field(schema: Any, name: str, keys: object) -> Field:  # noqa: ANN401 - see
         return keys
     new = dict[str, Any](check_object(keys, f"changes of field {quote(name)}"))
     if name not in schema and isinstance(name, str) and "type" not in new:
-        way_out = asked_about(name, schema.names, 'a new column needs a "type"')
+        way_out = did_you_mean(name, schema.names, 'a new column needs a "type"')
         said = f"{way_out} What is of the whole table goes by Schema.load({{**schema.to_dict(), ...}})"
         raise SchemaError(f"no field is called {quote(name)}; {said}", code="LW219")
     before: dict[str, Any] = field_to_dict(schema.field(name), _PLAIN) if name in schema else {"name": name}

@@ -15,13 +15,13 @@ from typing import Any, Final, Literal, Protocol, cast
 import numpy as np
 
 from lapwing.errors import LapwingError, ParameterError, SchemaError
-from lapwing.maths.runs import Runs, merged_runs, runs_where
+from lapwing.maths.runs import Runs, merge_runs, runs_where
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.domains import Range
 from lapwing.schema.scalars import (
     MICROSECONDS,
-    asked_about,
     category_key,
+    did_you_mean,
     finite_number,
     is_encodable,
     is_finite_number,
@@ -29,7 +29,7 @@ from lapwing.schema.scalars import (
     parse_datetime,
     quote,
 )
-from lapwing.schema.short import shortened
+from lapwing.schema.short import short_value
 from lapwing.schema.typed import Typed
 from lapwing.schema.values import category_positions, exact_cells, shown, special_codes, stand_in
 
@@ -76,8 +76,8 @@ class Between:
     high: object
 
     def __repr__(self) -> str:
-        low = "" if self.low is None else f"{shortened(self.low)} <= "
-        return f"{low}value" + ("" if self.high is None else f" <= {shortened(self.high)}")
+        low = "" if self.low is None else f"{short_value(self.low)} <= "
+        return f"{low}value" + ("" if self.high is None else f" <= {short_value(self.high)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +230,7 @@ def modelled(schema: HasColumns, name: str, asker: Asker = WHERE) -> Field:
     columns = [field.name for field in schema.columns]
     more = f" and {len(columns) - _LISTED} more" if len(columns) > _LISTED else ""
     listed = f"columns: {', '.join(itertools.islice(columns, _LISTED))}{more}"
-    raise asker.refused(f"no column {quote(name)}; {asked_about(name, columns, listed)}", "LW330")
+    raise asker.refused(f"no column {quote(name)}; {did_you_mean(name, columns, listed)}", "LW330")
 
 
 def read_conditions(texts: Sequence[str], schema: HasColumns) -> dict[str, object] | None:
@@ -311,7 +311,7 @@ def reader(field: Field, asker: Asker = WHERE, cells: Cells = "inside") -> Calla
     codes = _listed(field, asker) if field.is_categorical else _axis(field, asker, cells)
 
     def runs(items: Iterable[object]) -> Runs:
-        return merged_runs(run for item in items for run in _runs(codes, item))
+        return merge_runs(run for item in items for run in _runs(codes, item))
 
     return runs
 
@@ -373,7 +373,7 @@ class _Listed:
             return f"it is counted under {quote(shown_as)}: ask for that"
         values: Sequence[object] = field.categories or (False, True)
         listed = ", ".join(map(quote, values[:_FEW])) + (", ..." if len(values) > _FEW else "")
-        return asked_about(key if field.type == "string" else None, self.positions, f"choose one of {listed}")
+        return did_you_mean(key if field.type == "string" else None, self.positions, f"choose one of {listed}")
 
     def between(self, item: Between) -> Iterable[tuple[int, int]]:
         """Return the run of codes between two listed values."""

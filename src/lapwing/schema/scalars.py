@@ -220,7 +220,7 @@ def nearest(text: str, known: Iterable[str]) -> list[str]:
     return [folded[name] for name in difflib.get_close_matches(text[:_COMPARED].casefold(), folded, cutoff=_NEAR)]
 
 
-def asked_about(text: object, known: Iterable[str], otherwise: str) -> str:
+def did_you_mean(text: object, known: Iterable[str], otherwise: str) -> str:
     """Return a question about the known texts nearest to another one, or what is said where none is near."""
     near = nearest(text, known) if isinstance(text, str) else []
     return f"did you mean {' or '.join(map(quote, near))}?" if near else otherwise
@@ -232,10 +232,10 @@ def names_in_short(names: Sequence[str], most: int = 10) -> str:
     return ", ".join(map(quote, names[:most])) + more
 
 
-def aligned(lines: Sequence[Sequence[str]], *, right: Iterable[int] = ()) -> str:
+def align_lines(lines: Sequence[Sequence[str]], *, right: Iterable[int] = ()) -> str:
     """Return lines of cells, the first of them the heading, as text with aligned columns.
 
-    >>> print(aligned([("sex", "count"), ("Female", "7")], right=[1]))
+    >>> print(align_lines([("sex", "count"), ("Female", "7")], right=[1]))
     sex     count
     Female      7
     """

@@ -30,7 +30,7 @@ from lapwing.schema.reading import PLAIN, PLAIN_FILE, Dialect
 from lapwing.schema.rules.codes import CodedRule
 from lapwing.schema.rules.rules import Rule, rule_to_dict, rules_from
 from lapwing.schema.rules.search import checked_rules, named_columns
-from lapwing.schema.scalars import asked_about, path_text, quote, visible
+from lapwing.schema.scalars import did_you_mean, path_text, quote, visible
 from lapwing.schema.short import schema_in_short
 from lapwing.schema.typed import Typed, read_json
 
@@ -463,5 +463,5 @@ def _find(fields: dict[str, Field], name: str, where: str) -> Field:
         return fields[name]
     names = list(fields)
     listed = ", ".join(map(quote, names[:_LISTED])) + (", ..." if len(names) > _LISTED else "")
-    way_out = asked_about(name, names, f"choose one of {listed}")
+    way_out = did_you_mean(name, names, f"choose one of {listed}")
     raise SchemaError(f"{where}: no field is called {quote(name)}; {way_out}", code="LW219")

@@ -17,27 +17,27 @@ _PLAIN: Final = ("builtins", "datetime", "decimal", "fractions", "lapwing", "pat
 def short(self: Any) -> str:  # noqa: ANN401 - any dataclass
     """Return a dataclass as ``Name(field=value, ...)``, without the fields that are as by default."""
     said = [
-        f"{field.name}={shortened(value)}"
+        f"{field.name}={short_value(value)}"
         for field, value in ((each, getattr(self, each.name)) for each in dataclasses.fields(self) if each.repr)
         if field.default is dataclasses.MISSING or type(value) is not type(field.default) or value != field.default
     ]
     return f"{type(self).__name__}({', '.join(said)})"
 
 
-def shortened(value: object) -> str:
+def short_value(value: object) -> str:
     """Return a value on one line.
 
-    >>> shortened((1 / 3, list(range(9)), {"a": "b"}))
+    >>> short_value((1 / 3, list(range(9)), {"a": "b"}))
     "(0.333333, [0, 1, 2, 3, 4, 5, … 3 more], {'a': 'b'})"
     """
     if isinstance(value, float):
         return f"{value:.6g}"
     if isinstance(value, Mapping):
-        return f"{{{_listed([f'{shortened(key)}: {shortened(each)}' for key, each in value.items()])}}}"
+        return f"{{{_first_texts([f'{short_value(key)}: {short_value(each)}' for key, each in value.items()])}}}"
     if isinstance(value, list):
-        return f"[{_listed(list(map(shortened, value)))}]"
+        return f"[{_first_texts(list(map(short_value, value)))}]"
     if isinstance(value, tuple):
-        return f"({_listed(list(map(shortened, value)))}{',' * (len(value) == 1)})"
+        return f"({_first_texts(list(map(short_value, value)))}{',' * (len(value) == 1)})"
     if isinstance(value, str):
         return repr(one_line(value))
     if type(value).__module__.partition(".")[0] in _PLAIN:
@@ -55,7 +55,7 @@ def schema_in_short(schema: Any) -> str:  # noqa: ANN401 - a Schema, whose modul
     """Return a schema on at most five lines."""
     name = f"{one_line(schema.name)}: " * bool(schema.name)
     unit = "" if schema.privacy_unit is None else f", privacy unit {one_line(schema.unit_label)}"
-    lines = [f"Schema({name}{_counted(len(schema.fields), 'column')}{unit}{', draft' * schema.is_draft})"]
+    lines = [f"Schema({name}{_count_text(len(schema.fields), 'column')}{unit}{', draft' * schema.is_draft})"]
     shown = schema.fields if len(schema.fields) <= _FIELDS + 1 else schema.fields[:_FIELDS]
     lines += [f"  {one_line(field.name)}: {values_in_short(field)}" for field in shown]
     more = len(schema.fields) - len(shown)
@@ -64,14 +64,14 @@ def schema_in_short(schema: Any) -> str:  # noqa: ANN401 - a Schema, whose modul
 
 def linked_in_short(linked: Any) -> str:  # noqa: ANN401 - likewise
     """Return linked tables on one line each, under the key that is protected."""
-    what = "events" if linked.is_events else _counted(len(linked.given), "table")
+    what = "events" if linked.is_events else _count_text(len(linked.given), "table")
     lines = [f"Schema(key {one_line(linked.key)}, {what})"]
     for table in (linked.table(name) for name in linked.given):
         parent = linked.key if linked.is_events else table.parent
-        most = "" if parent is None else f", at most {_counted(table.max_rows, 'row')} of one {one_line(parent)}"
+        most = "" if parent is None else f", at most {_count_text(table.max_rows, 'row')} of one {one_line(parent)}"
         order = "" if table.order is None else f", by {one_line(table.order.by)}"
         columns = len(linked.as_written(table.name).fields)
-        lines.append(f"  {one_line(table.name)}: {_counted(columns, 'column')}{most}{order}")
+        lines.append(f"  {one_line(table.name)}: {_count_text(columns, 'column')}{most}{order}")
     return "\n".join(lines)
 
 
@@ -80,7 +80,7 @@ def values_in_short(field: Any) -> str:  # noqa: ANN401 - likewise
     if field.identifier:
         return f"{field.type}, identifier"
     if field.categories is not None:
-        return f"{field.type}, {_counted(len(field.categories), 'category').replace('categorys', 'categories')}"
+        return f"{field.type}, {_count_text(len(field.categories), 'category').replace('categorys', 'categories')}"
     if field.type == "boolean":
         return str(field.type)
     if field.blank:
@@ -88,13 +88,13 @@ def values_in_short(field: Any) -> str:  # noqa: ANN401 - likewise
     return f"{field.type}, {field.minimum} to {field.maximum}"
 
 
-def _listed(texts: list[str]) -> str:
+def _first_texts(texts: list[str]) -> str:
     """Return the first of some texts, and how many more there are."""
     more = len(texts) - _ITEMS
     return ", ".join(texts[:_ITEMS] + [f"… {more:,} more"] * (more > 0))
 
 
-def _counted(count: int, what: str) -> str:
+def _count_text(count: int, what: str) -> str:
     return f"{count:,} {what}{'s' * (count != 1)}"
 
 
@@ -126,7 +126,7 @@ def _details(field: Any) -> list[str]:  # noqa: ANN401 - likewise
         (field.resolution is not None, by),
         (field.scale == "log", "log scale"),
         (field.hierarchy is not None, "in branches"),
-        (bool(field.folds), _folded(field)),
+        (bool(field.folds), _rest_text(field)),
         (field.unlisted is not None, f"{'other' if field.folds else 'all other'} texts go to {quote(field.unlisted)}"),
         (bool(field.special), f"special {shown}{more}"),
         (not field.required, "may be missing"),
@@ -134,7 +134,7 @@ def _details(field: Any) -> list[str]:  # noqa: ANN401 - likewise
     return [part for is_so, part in said if is_so]
 
 
-def _folded(field: Any) -> str:  # noqa: ANN401 - likewise
+def _rest_text(field: Any) -> str:  # noqa: ANN401 - likewise
     """Say where texts that are not listed go, or that no category is as long as a declared prefix."""
     if not field.folds or field.categories is None:
         return "texts not listed go to their prefix"

@@ -10,7 +10,7 @@ import typer
 from lapwing.cli import options
 from lapwing.cli.options import argument, flag
 from lapwing.errors import ParameterError
-from lapwing.schema.scalars import aligned, quote
+from lapwing.schema.scalars import align_lines, quote
 
 _PAGE = Path(__file__).resolve().parents[1] / "errors.md"
 _WIDTH = 80
@@ -27,7 +27,7 @@ def explain(
         raise options.misuse("give a code such as LW310, or --list for all of them", context, code="LW903")
     entries = {number: (title, body) for number, title, body in _ENTRY.findall(_PAGE.read_text(encoding="utf-8"))}
     if code is None:
-        print(aligned([("code", "what happened"), *((number, title) for number, (title, _) in entries.items())]))
+        print(align_lines([("code", "what happened"), *((number, title) for number, (title, _) in entries.items())]))
         return
     wanted = "LW" + code.strip(" []").upper().removeprefix("LW")
     if wanted not in entries:
@@ -60,4 +60,4 @@ def mechanisms() -> None:
     from lapwing.mechanisms.registry import MECHANISMS  # noqa: PLC0415
 
     lines = [(kind.name, ", ".join(kind.relations), kind.summary) for kind in MECHANISMS.values()]
-    print(aligned([("name", "neighbours", "what it does"), *lines]))
+    print(align_lines([("name", "neighbours", "what it does"), *lines]))

@@ -17,7 +17,7 @@ from lapwing.kernel.budget.budget import Notion, as_text
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.on_demand import extra
 from lapwing.rows.out.outputs import write_output
-from lapwing.schema.scalars import aligned
+from lapwing.schema.scalars import align_lines
 
 if TYPE_CHECKING:
     from lapwing.kernel.budget.chain import Entry
@@ -67,7 +67,7 @@ def init(
     quiet: options.Quiet = False,
 ) -> None:
     """Open the account of a data set."""
-    from lapwing.release.runs.account_terms import open_account, promised  # noqa: PLC0415
+    from lapwing.release.runs.account_terms import open_account, promise_text  # noqa: PLC0415
 
     balance = open_account(
         ledger,
@@ -87,7 +87,7 @@ def init(
     say = speaker(context, quiet)
     say(f"{_may_spend(balance)}; ledger: {ledger}")
     if balance.selection_delta > 0:
-        say(f"Together, all that is released from it will be within {promised(balance)}.")
+        say(f"Together, all that is released from it will be within {promise_text(balance)}.")
     say(next(protected_facts(cast("Relation", balance.relation), balance.privacy_unit)).line)
 
 
@@ -135,7 +135,7 @@ def history(
         lines.append((*first, delta, entry.release_id or "", _about(entry.details)))
     if account.selection_delta == 0:
         lines = [(*line[:4], *line[5:]) for line in lines]
-    print(aligned(lines, right=[0, 3]))
+    print(align_lines(lines, right=[0, 3]))
 
 
 @ledger_app.command(epilog=examples("ledger verify"))
@@ -153,7 +153,7 @@ def verify(
     lost = unpaid_transcripts(ledger)
     if lost:
         raise lost_debit(lost[0])
-    print(aligned([("ledger", str(ledger)), ("entries", f"{head.entries}, all fit"), ("hash", head.hash)]))
+    print(align_lines([("ledger", str(ledger)), ("entries", f"{head.entries}, all fit"), ("hash", head.hash)]))
     if head.kept is not None:
         print(f"\nThe hash that you kept is that of entry {head.kept}: up to there nothing was changed.")
     now = datetime.now(UTC).isoformat()
@@ -194,7 +194,7 @@ def _balance_text(balance: Balance, opened: "Entry") -> str:
         ("spent on selections", f"delta {delta_text(balance.selection_spent)}"),
         ("left for selections", f"delta {delta_text(balance.selection_left)}"),
     ]
-    return aligned(
+    return align_lines(
         [
             ("data set", balance.dataset),
             ("limit", balance.describe(balance.limit)),

@@ -17,7 +17,7 @@ from lapwing.release.files import write_release_rows
 from lapwing.release.linked.targets import events_targets, linked_targets, write_tables
 from lapwing.release.targets import STANDARD_OUTPUT, Targets, rows_place
 from lapwing.rows.out.outputs import whole_files
-from lapwing.schema.scalars import aligned, quote
+from lapwing.schema.scalars import align_lines, quote
 
 if TYPE_CHECKING:
     import numpy as np
@@ -252,9 +252,9 @@ def query_text(release: "Release", column: Sequence[str]) -> str:
 
 def _queried(release: "Release", column: Sequence[str], **asked: Any) -> "tuple[dict[str, np.ndarray], np.ndarray]":  # noqa: ANN401
     """Return the cells of `Release.query`, for which nothing loads that makes frames."""
-    from lapwing.release.queries import queried  # noqa: PLC0415 - it needs NumPy
+    from lapwing.release.queries import query_table  # noqa: PLC0415 - it needs NumPy
 
-    return queried(release, column, **asked)
+    return query_table(release, column, **asked)
 
 
 def _table_text(cells: "Mapping[str, np.ndarray]", is_known: "np.ndarray") -> str:
@@ -265,7 +265,7 @@ def _table_text(cells: "Mapping[str, np.ndarray]", is_known: "np.ndarray") -> st
     for name in numbers[LOWER:]:
         texts[name] = [text if known else "-" for text, known in zip(texts[name], is_known, strict=True)]
     lines = zip(*(cells[name] for name in labels), *texts.values(), cells[names[-1]], strict=True)
-    return aligned([names, *map(list, lines)], right=range(len(labels), len(labels) + len(numbers)))
+    return align_lines([names, *map(list, lines)], right=range(len(labels), len(labels) + len(numbers)))
 
 
 _NUMBERS = ("{:.1f}", "{:.4f}", "{}", "{}")

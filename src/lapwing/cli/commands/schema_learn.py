@@ -15,7 +15,7 @@ from lapwing.cli.outputs import produce
 from lapwing.cli.tables import Data, Database, Sql, default_file, given_table, words_of
 from lapwing.errors import ParameterError
 from lapwing.release.targets import certificate_target
-from lapwing.schema.scalars import aligned, visible
+from lapwing.schema.scalars import align_lines, visible
 
 if TYPE_CHECKING:
     from lapwing.release.runs.learned.running import LearnedDomain
@@ -160,7 +160,7 @@ def _summary(found: "LearnedDomain", table: "Source", output: Path, account: Seq
     return [
         NOTICE,
         "",
-        aligned([("field", "type", "values", "provenance"), *lines]),
+        align_lines([("field", "type", "values", "provenance"), *lines]),
         "",
         *describe_certificate(found.certificate).lines("cost"),
         *(note.text for note in found.notes),

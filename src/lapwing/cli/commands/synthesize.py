@@ -20,7 +20,7 @@ from lapwing.kernel.budget.budget import requested_budget
 from lapwing.on_demand import extra
 from lapwing.release.targets import read_targets
 from lapwing.rows.out.outputs import whole_files
-from lapwing.schema.scalars import aligned, nearest
+from lapwing.schema.scalars import align_lines, nearest
 
 if TYPE_CHECKING:
     from lapwing.kernel.terms import Relation
@@ -307,7 +307,7 @@ def demo(
     summarize(release, targets, say, details=False)
     shown = release.sample(_DEMO_ROWS, seed=1).select(_DEMO_COLUMNS).cast(str)
     say(f"{_DEMO_ROWS} more synthetic rows, of {len(release.schema.columns)} columns these:")
-    for line in aligned([_DEMO_COLUMNS, *(list(map(str, row)) for row in shown.iter_rows())]).splitlines():
+    for line in align_lines([_DEMO_COLUMNS, *(list(map(str, row)) for row in shown.iter_rows())]).splitlines():
         say(line)
     show(f"lapwing query {targets.model} --column sex")
     for line in query_text(release, ["sex"]).splitlines():

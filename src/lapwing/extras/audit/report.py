@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 from lapwing.extras.audit.worst_case import MISTAKE
 from lapwing.kernel.budget.budget import Budget, as_text
 from lapwing.kernel.terms import Relation
-from lapwing.schema.scalars import aligned
+from lapwing.schema.scalars import align_lines
 from lapwing.version import VERSION
 
 T = TypeVar("T")
@@ -220,7 +220,7 @@ def _question_lines(found: Sequence[AuditedQuestion]) -> Iterator[str]:
 
 def _table(columns: Mapping[str, Callable[[T], object]], found: Sequence[T], right: list[int]) -> str:
     """Return a heading, and a line of what each column tells of each of them."""
-    return aligned(
+    return align_lines(
         [tuple(columns), *(tuple(str(tell(each)) for tell in columns.values()) for each in found)], right=right
     )
 

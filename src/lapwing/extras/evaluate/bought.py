@@ -49,7 +49,7 @@ from lapwing.rows.entry import source_of
 from lapwing.rows.out.outputs import write_output
 from lapwing.rows.source import coded_table
 from lapwing.schema.named_files import refuse_private
-from lapwing.schema.scalars import MOST_ROWS, aligned
+from lapwing.schema.scalars import MOST_ROWS, align_lines
 from lapwing.schema.schemas import Schema
 from lapwing.version import VERSION
 
@@ -158,7 +158,7 @@ class BoughtEvaluation(Shown):
         """Return the figures and what they cost as text of a few lines."""
         heading = say.listed("bought.table.heading", confidence=self.confidence)
         lines = [(say("summary.ways", ways=each.ways), *each.texts) for each in self.variations]
-        table = aligned([heading, *lines], right=[1, 2, 3, 4])
+        table = align_lines([heading, *lines], right=[1, 2, 3, 4])
         return "\n".join(
             [NOTICE, "", table, "", *say.listed("bought.explained"), "", self.certificate.text().rstrip("\n")]
         )

@@ -8,7 +8,7 @@ from lapwing.extras.evaluate.report.page import NOTICE
 from lapwing.extras.evaluate.report.pairs import worst_section
 from lapwing.extras.evaluate.words import say
 from lapwing.present.certificates import describe_certificate
-from lapwing.present.document import Document, Fact, Section, Table, Text, counted
+from lapwing.present.document import Document, Fact, Section, Table, Text, count_text
 
 
 def describe_evaluation(found: Evaluation | BoughtEvaluation) -> Document:
@@ -38,7 +38,7 @@ def _own(found: Evaluation, notice: Fact) -> Document:
 
 def _linked(found: Evaluation, notice: Fact) -> Document:
     seen = {name: glance(each.findings) for name, each in found.parts.items()}
-    headline = Fact("headline", "", say("evaluation.compared", tables=counted(len(seen), "table")))
+    headline = Fact("headline", "", say("evaluation.compared", tables=count_text(len(seen), "table")))
     return Document(
         (notice, headline, *(Fact("detail", "", each.headline, part=name) for name, each in seen.items())),
         "Evaluation",
@@ -54,7 +54,7 @@ def _linked(found: Evaluation, notice: Fact) -> Document:
 def _bought(found: BoughtEvaluation) -> Document:
     lines = tuple(
         (
-            f"tables of {counted(each.ways, 'column')}",
+            f"tables of {count_text(each.ways, 'column')}",
             f"{each.tables:,} of {each.possible:,}",
             f"{each.mean:.4f}",
             f"{each.lower:.4f} to {each.upper:.4f}",

@@ -33,7 +33,7 @@ from lapwing.mechanisms.adaptive.candidates import (
 from lapwing.mechanisms.adaptive.fit import SNAPSHOTS
 from lapwing.mechanisms.adaptive.one_way import stage_questions
 from lapwing.mechanisms.shared.base import Work
-from lapwing.mechanisms.shared.one_way import is_refined, told_rows
+from lapwing.mechanisms.shared.one_way import is_refined, public_or_expected_rows
 from lapwing.mechanisms.shared.vectors.means import (
     CELL_SHARES,
     cell_questions,
@@ -417,7 +417,7 @@ _CELL_BYTES: Final = 8
 def planned_questions(schema: Schema, costs: Costs, terms: Terms) -> tuple[PlannedQuestion, ...]:
     """Return the questions of a release."""
     columns = len(schema.columns)
-    rows = float(told_rows(terms))
+    rows = float(public_or_expected_rows(terms))
     questions: list[MarginalCounts | SelectWorst | ChosenTable | SecondMoment | CellSums] = [
         *stage_questions(schema, costs.one_way_costs)
     ]
@@ -513,7 +513,7 @@ def _pair_cost(schema: Schema, costs: Costs, rows: float, terms: Terms) -> Budge
 
 def noise_statements(costs: Costs, terms: Terms) -> tuple[Statement, ...]:
     """Say how large the noise on a table is beside the rows."""
-    rows = told_rows(terms)
+    rows = public_or_expected_rows(terms)
     steps = [("chosen", costs.table * (1 - costs.selection))] if costs.table.amount else []
     widest = max(costs.one_way_shares)
     steps.append(("one_way", costs.one_way * (widest / sum(costs.one_way_shares))))

@@ -10,11 +10,11 @@ from itertools import chain, combinations, product
 import numpy as np
 
 from lapwing.engine.hard_zeros import HardZeros, alive_cells
-from lapwing.engine.tables import Axis, Cells, packed, unpacked
+from lapwing.engine.tables import Axis, Cells, pack, unpack
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
 from lapwing.kernel.questions.select_worst.question import SelectWorst
-from lapwing.maths.arrays import frozen, project_to_simplex
+from lapwing.maths.arrays import freeze, project_to_simplex
 from lapwing.mechanisms.adaptive.one_way import (
     PRESENT,
     CellCounts,
@@ -145,9 +145,9 @@ def resolved_column(
     masses = np.where(is_absent, 0.0, np.maximum(masses, _TINY * floor))
     levels = _levels(table, field, masses[:regular], sizes)
     if refining:
-        levels = _refined(domain, counted, levels, refining)
+        levels = _refine_groups(domain, counted, levels, refining)
     common = int(len(levels) > 1 and int(levels[0].max()) >= sizes[0] and not (domain.ordered or domain.cuts))
-    levels, has_halves = _halved(levels, masses[:regular], domain) if is_halved else (levels, False)
+    levels, has_halves = _halve_groups(levels, masses[:regular], domain) if is_halved else (levels, False)
     has_presence = masses.size > regular and int(levels[-1].max()) > 0
     if has_presence:
         levels = (*levels, np.zeros(regular, dtype=np.intp))
@@ -217,7 +217,9 @@ def _levels(table: OneWayTable, field: Field, values: np.ndarray, sizes: Sequenc
     )
 
 
-def _halved(levels: tuple[np.ndarray, ...], masses: np.ndarray, domain: Domain) -> tuple[tuple[np.ndarray, ...], bool]:
+def _halve_groups(
+    levels: tuple[np.ndarray, ...], masses: np.ndarray, domain: Domain
+) -> tuple[tuple[np.ndarray, ...], bool]:
     """Return levels with one more, of two groups, and whether there is one: where the last has more."""
     mass = np.bincount(levels[-1], masses)
     *_, halves = nested_groups(mass, np.arange(mass.size), (2,), is_ordered=domain.ordered or bool(domain.cuts))
@@ -247,7 +249,7 @@ def _first_codes(counted: Grouping) -> np.ndarray:
     return np.asarray(starts[first])
 
 
-def _refined(
+def _refine_groups(
     domain: Domain, counted: Grouping, levels: Sequence[np.ndarray], refining: Sequence[Grouping]
 ) -> tuple[np.ndarray, ...]:
     """Cut groups where a map tells their cells apart: those of the finest level, and of others that stay small.
@@ -428,7 +430,7 @@ def _runs(masses: np.ndarray, is_alone: np.ndarray, capacity: float) -> np.ndarr
 class Candidates:
     """Tables to choose from.
 
-    tables: as `packed` makes them, read-only; those over the same columns follow one another, the finest first; places:
+    tables: as `pack` makes them, read-only; those over the same columns follow one another, the finest first; places:
     int64 (sum of cells,), where cells, misfits left out, stand among all cells, misfits included; noise: float64
     (tables,), `expected_noise` of each; alive: bool (sum of cells,), cells that can hold rows; the others are not
     looked at. By default all.
@@ -445,7 +447,7 @@ class Candidates:
         """Return what a question says of the cells of all tables: ndarray of int64 that nobody can change."""
         found = np.full(self.size, -1, dtype=np.int64)
         found[self.places] = np.rint(counts if self.alive is None else np.where(self.alive, counts, -1.0))
-        return frozen(found)
+        return freeze(found)
 
     def question(self, estimates: np.ndarray, sd: float, cost: Budget, barred: np.ndarray) -> SelectWorst:
         """Return the question which of the tables a model fits worst."""
@@ -470,7 +472,7 @@ def expected_noise(columns: Sequence[ResolvedColumn], tables: np.ndarray, zeros:
     sides = _per_axis([column.axis.sizes for column in columns], tables)
     cells = sides.prod(axis=1)
     if zeros is not None:
-        alive = [alive_cells(zeros, table) for table in unpacked(tables)]
+        alive = [alive_cells(zeros, table) for table in unpack(tables)]
         cells = np.array(
             [size if each is None else np.count_nonzero(each) for each, size in zip(alive, cells, strict=True)]
         )
@@ -502,9 +504,9 @@ def candidates_of(columns: Sequence[ResolvedColumn], tables: np.ndarray, zeros: 
     places = np.concatenate([inner[kind][0] for kind in kinds.tolist()])
     cells = sides.prod(axis=1)
     places += np.repeat(np.cumsum(sizes) - sizes, cells)
-    alive = None if zeros is None else _alive(zeros, unpacked(tables), cells)
+    alive = None if zeros is None else _alive(zeros, unpack(tables), cells)
     noise = expected_noise(columns, tables, zeros)
-    return Candidates(tuple(columns), frozen(tables), places, int(sizes.sum()), noise, alive)
+    return Candidates(tuple(columns), freeze(tables), places, int(sizes.sum()), noise, alive)
 
 
 def _alive(zeros: HardZeros, tables: Sequence[Cells], cells: np.ndarray) -> np.ndarray:
@@ -532,7 +534,7 @@ def _inner(*sides: tuple[int, int]) -> tuple[np.ndarray, int]:
 def pair_tables(
     columns: Sequence[ResolvedColumn], most_cells: int = MOST_CELLS, *, is_mixed: bool = False
 ) -> np.ndarray:
-    """Return all pairs of at most so many cells at every common level, each shape once, the finest first, `packed`.
+    """Return all pairs of at most so many cells at every common level, each shape once, the finest first, `pack`.
 
     Mixed ones tell one column finely and the other coarsely, too; beyond 30 columns, where choosing is the cost, only
     at a level that is finer than the common ones.
@@ -582,7 +584,7 @@ def triple_tables(
     tables = dict.fromkeys(
         tuple([(column, level[column]) for column in each]) for each in listed for level in (*finer, coarsest)
     )
-    found = packed(list(tables))
+    found = pack(list(tables))
     return found[table_sizes(columns, found) <= most_cells]
 
 
@@ -590,7 +592,7 @@ def four_tables(columns: Sequence[ResolvedColumn]) -> np.ndarray:
     """Return all sets of four columns, each in two groups of regular values."""
     level = [column.coarsest + int(column.has_halves) for column in columns]
     sets = combinations(range(len(columns)), 4)
-    found = packed([tuple([(column, level[column]) for column in each]) for each in sets])
+    found = pack([tuple([(column, level[column]) for column in each]) for each in sets])
     return found[table_sizes(columns, found) <= MOST_FOUR_CELLS]
 
 

@@ -33,12 +33,12 @@ from lapwing.mechanisms.adaptive.one_way import (
     stage_questions,
     start_search,
 )
-from lapwing.mechanisms.shared.one_way import told_rows, uniform_model
+from lapwing.mechanisms.shared.one_way import public_or_expected_rows, uniform_model
 from lapwing.mechanisms.shared.trees.accuracy import counted_tree, noise_tree, planned_statements, released_statements
 from lapwing.mechanisms.shared.trees.cell_levels import TreeLevel, epsilon_of, tree_levels
-from lapwing.mechanisms.shared.trees.model import cells_as_model, fitted_leaves, has_exact_root, known_root
+from lapwing.mechanisms.shared.trees.model import cells_as_model, fit_leaves, has_exact_root, known_root
 from lapwing.mechanisms.shared.trees.plans import default_plan, tree_shapes
-from lapwing.mechanisms.shared.trees.simulation import drawn_noise
+from lapwing.mechanisms.shared.trees.simulation import simulate_noise
 from lapwing.mechanisms.shared.trees.stated import largest_cell
 from lapwing.model.certificate.cost_lines import PlannedQuestion
 from lapwing.model.certificate.statements import Statement
@@ -82,7 +82,7 @@ def one_column_model(
     curator.ask(look)
     (noisy,) = curator.ask(tree)
     assert isinstance(noisy, NoisyTree)
-    leaves: np.ndarray = fitted_leaves(noisy, known_root(tree, terms.rows, None), rng)
+    leaves: np.ndarray = fit_leaves(noisy, known_root(tree, terms.rows, None), rng)
     cells = _regular_cells(tree, field)
     states = leaves[cells[0].size :]
     states[states < PRESENT * min(law.sd for law in noisy.noises if law is not None)] = 0  # noise explains them
@@ -147,7 +147,7 @@ def one_column_expected(
     laws = tree.noises(terms.relation, terms.max_rows)
     is_root_exact = terms.rows is not None and tree.costs[0] is None and has_exact_root(tree)
     of_noise = noise_tree(tree, laws, schema, is_root_exact=is_root_exact)
-    return planned_statements(tree, of_noise, float(told_rows(terms)), rng)
+    return planned_statements(tree, of_noise, float(public_or_expected_rows(terms)), rng)
 
 
 def one_column_statements(
@@ -584,7 +584,7 @@ def _distance_bound(counted: LeafTree, law: NoiseLaw, rng: np.random.Generator) 
     def moved(leaves: np.ndarray) -> float:
         return sum(float(edge @ np.abs(each)) for edge, each in zip(edges, _sums_below(levels, leaves), strict=True))
 
-    noises = [drawn_noise(law.kind, float(law.parameter), counts.shape, rng) for _ in range(DRAWS)]
+    noises = [simulate_noise(law.kind, float(law.parameter), counts.shape, rng) for _ in range(DRAWS)]
     unknown = max(moved(noise) - float(inside @ noise) for noise in noises)
     rows = max(abs(float(noise.sum())) for noise in noises)
     found = moved(counts - total * shares) + float(inside @ counts) + unknown + rows * moved(shares)

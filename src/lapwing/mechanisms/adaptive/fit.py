@@ -12,8 +12,8 @@ from typing import Final
 import numpy as np
 
 from lapwing.engine.hard_zeros import HardZeros, alive_cells, hard_factor
-from lapwing.engine.particles import fitted, heated, independent, ridge_of
-from lapwing.engine.tables import Axis, Cells, Factor, coarsened, counted, packed, table_shape
+from lapwing.engine.particles import fit_particles, independent, pull_schedule, ridge_of
+from lapwing.engine.tables import Axis, Cells, Factor, coarsen, pack, particle_tables, table_shape
 from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
 from lapwing.mechanisms.adaptive.candidates import ResolvedColumn, with_masses
 from lapwing.model.model import Indexed, LogLinear, ReleasedModel, narrow
@@ -86,8 +86,8 @@ class Fit:
     factors: tuple[Factor, ...] = ()
 
     def counts(self, tables: np.ndarray) -> np.ndarray:
-        """Return what the model says of some tables, as `packed` makes them, one after another."""
-        return counted(self.axes, self.groups, self.total, tables)
+        """Return what the model says of some tables, as `pack` makes them, one after another."""
+        return particle_tables(self.axes, self.groups, self.total, tables)
 
 
 def initialize(
@@ -109,7 +109,7 @@ def initialize(
         fit = replace(
             fit, groups=zeros.starts(groups, [_pooled_margin(fit, column) for column in range(len(columns))], rng)
         )
-    return refit(fit, rng, pulls=heated() if fit.given or fit.prior.factors else ())
+    return refit(fit, rng, pulls=pull_schedule() if fit.given or fit.prior.factors else ())
 
 
 def measured_table(fit: Fit, table: Cells, answer: NoisyCounts) -> Measured:
@@ -126,7 +126,7 @@ def median_signal_to_noise(fit: Fit, new: Sequence[Measured]) -> float:
     Both are roots of sums of squares; a fit leaves about the noise of ``r + c`` cells of a table of r rows and c
     columns.
     """
-    counts = fit.counts(packed([each.table for each in new]))
+    counts = fit.counts(pack([each.table for each in new]))
     expected = np.split(counts, np.cumsum([each.counts.size for each in new])[:-1])
     found = []
     for each, model in zip(new, expected, strict=True):
@@ -156,13 +156,13 @@ def refit(
     asked = [*_one_way(fit, axes), *(_measured_factor(each, axes) for each in fit.measured), *_prior_factors(fit)]
     given = fit.given if is_last else [replace(each, theta=np.maximum(each.theta, _PASSABLE)) for each in fit.given]
     bound = () if fit.zeros is None else fit.zeros.orders
-    groups, factors = fitted(axes, groups, [*asked, *given], fit.total, rng, pulls=pulls, bound=bound)
+    groups, factors = fit_particles(axes, groups, [*asked, *given], fit.total, rng, pulls=pulls, bound=bound)
     return replace(fit, axes=axes, groups=groups, factors=factors)
 
 
 def finalize(fit: Fit, rng: np.random.Generator, *, size: int) -> Fit:
     """Return the model with the particles of several sweeps, and the mean of their theta."""
-    fits = [refit(fit, rng, pulls=heated(2, 1, start=0.3), size=size, is_last=True)]
+    fits = [refit(fit, rng, pulls=pull_schedule(2, 1, start=0.3), size=size, is_last=True)]
     for _ in range(SNAPSHOTS - 1):
         fits.append(refit(fits[-1], rng, pulls=(1.0,), is_last=True))
     thetas = zip(*([factor.theta for factor in each.factors] for each in fits), strict=True)
@@ -234,7 +234,7 @@ def _variance_ratio(fit: Fit, prior: Factor, other: Measured) -> float:
     common = tuple((at, max(level, levels[at])) for at, level in prior.table)
     assert prior.target is not None
     told, noisy = (
-        coarsened(fit.axes, table, counts, common)
+        coarsen(fit.axes, table, counts, common)
         for table, counts in ((prior.table, prior.target), (other.table, other.counts))
     )
     variance = other.sd**2 * other.counts.size / told.size

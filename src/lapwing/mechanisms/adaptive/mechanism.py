@@ -69,7 +69,12 @@ from lapwing.mechanisms.adaptive.rounds import (
     shrink_towards_prior,
 )
 from lapwing.mechanisms.shared.base import Mechanism, Questions, Work
-from lapwing.mechanisms.shared.one_way import is_refined, known_rows, paid_for_rows, told_rows
+from lapwing.mechanisms.shared.one_way import (
+    is_refined,
+    public_or_expected_rows,
+    public_or_noisy_rows,
+    reserve_row_count_budget,
+)
 from lapwing.mechanisms.shared.settings import check_number, check_whole
 from lapwing.model.certificate.cost_lines import ChosenTable
 from lapwing.model.certificate.notices import Notice
@@ -214,7 +219,7 @@ class Adaptive(Mechanism):
     def run(self, curator: Curator, schema: Schema, budget: Budget, rng: np.random.Generator) -> ReleasedModel:
         """Return particles of equal weight, spending ``budget``."""
         priorities, priors = self.priorities(schema), self.priors
-        known, left = known_rows(curator, budget)
+        known, left = public_or_noisy_rows(curator, budget)
         of_prior, left = reserve_prior_budget(left, len(priors))
         if self._counts_few_columns(schema):
             if len(schema.columns) == 1:
@@ -267,9 +272,9 @@ class Adaptive(Mechanism):
         """Return about what `run` would ask: answers choose its tables, and the cells of few columns."""
         del rng
         self.priorities(schema)
-        rows = float(told_rows(terms))
+        rows = float(public_or_expected_rows(terms))
         if self._counts_few_columns(schema):
-            left = paid_for_rows(terms, budget)[1]
+            left = reserve_row_count_budget(terms, budget)[1]
             if len(schema.columns) == 1:
                 return planned_one_column(schema, left, terms, rows)
             return two_column_questions(schema, left, self.one_way_share)
@@ -285,7 +290,7 @@ class Adaptive(Mechanism):
         """Return the noise of the tables, and of one column how far the model is from it."""
         if not self._counts_few_columns(schema):
             _, rest = reserve_prior_budget(budget, len(self.priors))
-            return noise_statements(self.costs_of(schema, rest, float(told_rows(terms)), terms), terms)
+            return noise_statements(self.costs_of(schema, rest, float(public_or_expected_rows(terms)), terms), terms)
         if len(schema.columns) == 1:
             return one_column_expected(schema, questions, terms, rng)
         (*_, last) = (each for each in questions if isinstance(each, SparseCounts))

@@ -20,7 +20,7 @@ from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, No
 from lapwing.kernel.room.curator import Curator
 from lapwing.kernel.terms import Terms
 from lapwing.maths.arrays import project_to_simplex
-from lapwing.mechanisms.shared.one_way import is_refined, pooled_total, public_cells, told_counts
+from lapwing.mechanisms.shared.one_way import counts_with_misfits, is_refined, pooled_total, public_cells
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.domains import Domain
 from lapwing.schema.groupings.grouping import Grouping, cut, identity
@@ -129,7 +129,7 @@ def one_way_table(answers: Sequence[NoisyCounts]) -> OneWayTable:
     sds = np.array([answer.noise.sd for answer in answers])
     precisions = np.where(sds > 0, 1 / np.maximum(sds, 1e-6) ** 2, 1e12)
     weights = precisions / precisions.sum()
-    counts = np.tensordot(weights, np.stack([told_counts(answer) for answer in answers]), axes=1)
+    counts = np.tensordot(weights, np.stack([counts_with_misfits(answer) for answer in answers]), axes=1)
     return OneWayTable(first.question.groupings[0], counts, float(np.sqrt(np.square(weights * sds).sum())))
 
 
@@ -158,7 +158,7 @@ class Search:
 
     def question(self, field: Field) -> MarginalCounts:
         """Return the question for the parts of the cells."""
-        starts, stops, _ = searched_parts(self.starts, self.stops, self.steps)
+        starts, stops, _ = search_parts(self.starts, self.stops, self.steps)
         cuts = np.union1d(starts, stops)
         inside = cut(field.domain, cuts[(cuts > 0) & (cuts < field.domain.values)])
         return MarginalCounts(columns=(field.name,), groupings=(inside,), cost=self.cost)
@@ -167,7 +167,7 @@ class Search:
         """Return the search of the parts that stand out; no steps are left where all of them are single codes."""
         grouping = answer.question.groupings[0]
         firsts = grouping.pieces()[0][: grouping.regular]
-        starts, stops, cell = searched_parts(self.starts, self.stops, self.steps)
+        starts, stops, cell = search_parts(self.starts, self.stops, self.steps)
         counts = answer.counts[np.searchsorted(firsts, starts)].astype(np.float64)
         least, most = least_found(starts.size, answer.noise), affordable_parts(stops - starts, self.steps - 1)
         found = parts_that_stand_out(counts, cell, least, most)
@@ -293,7 +293,7 @@ def _column_masses(state: _Column, total: float) -> _Settled:
     every = [_cell_counts(answer) for answer in state.answers]
     kept = domain.reserved if domain.missing else domain.reserved - 1
     precisions = np.array([1.0 / max(each.sd, 1e-6) ** 2 for each in every])
-    tails = [told_counts(answer)[answer.question.groupings[0].regular :][:kept] for answer in state.answers]
+    tails = [counts_with_misfits(answer)[answer.question.groupings[0].regular :][:kept] for answer in state.answers]
     reserved = np.average(tails, axis=0, weights=precisions)
     # One known total: what the estimates lack of it is theirs in proportion to their variances.
     precise = precisions / [each.starts.size for each in every]
@@ -460,10 +460,10 @@ def search_steps(widths: np.ndarray) -> int:
     return math.ceil(math.log2(max(2, int(widths.max()))) / math.log2(SEARCH_CELLS // widths.size))
 
 
-def searched_parts(starts: np.ndarray, stops: np.ndarray, steps: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def search_parts(starts: np.ndarray, stops: np.ndarray, steps: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Cut cells into so many even parts that after some steps a part is a single code.
 
-    >>> [each.tolist() for each in searched_parts(np.array([0, 50]), np.array([9, 51]), 2)]
+    >>> [each.tolist() for each in search_parts(np.array([0, 50]), np.array([9, 51]), 2)]
     [[0, 3, 6, 50], [3, 6, 9, 51], [0, 0, 0, 1]]
     """
     widths = stops - starts

@@ -12,8 +12,8 @@ from typing import Final
 
 import numpy as np
 
-from lapwing.engine.particles import heated, ridge_of
-from lapwing.engine.tables import Cells, Factor, cells_of, coarsened, packed, sets_of, table_shape, unpacked
+from lapwing.engine.particles import pull_schedule, ridge_of
+from lapwing.engine.tables import Cells, Factor, cells_of, coarsen, pack, sets_of, table_shape, unpack
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.select_worst.question import SelectWorst
 from lapwing.kernel.questions.table_distances.question import TableDistances
@@ -70,9 +70,9 @@ from lapwing.mechanisms.shared.vectors.means import (
     CellSettings,
     Means,
     cell_questions,
-    chosen_cells,
+    choose_cells,
     most_cells,
-    solved,
+    solve_means,
 )
 from lapwing.mechanisms.shared.vectors.row_vectors import projector
 from lapwing.mechanisms.shared.vectors.vector_cells import Totals, covariance_of, moment_question
@@ -114,7 +114,7 @@ def rounds(asking: Asking, fit: Fit, left: Budget, rng: np.random.Generator) -> 
     left = left - last
     for number in range(costs.rounds if left.amount and len(pairs) else 0):
         if number:
-            fit = refit(fit, rng, pulls=heated(2, 1, start=0.2) if number > 1 else heated(rest=1))
+            fit = refit(fit, rng, pulls=pull_schedule(2, 1, start=0.2) if number > 1 else pull_schedule(rest=1))
         chosen = _choose_every_pair(asking, fit, left) if not number else []
         if not chosen:
             is_late = number >= PAIRS_FIRST or costs.rounds <= PAIRS_FIRST
@@ -127,10 +127,10 @@ def rounds(asking: Asking, fit: Fit, left: Budget, rng: np.random.Generator) -> 
         tables = next_tables(tables, median_signal_to_noise(fit, new), costs)
         fit = add_measured(fit, new)
     if last.amount:
-        fit = refit(fit, rng, pulls=heated(2, 1, start=0.2))
+        fit = refit(fit, rng, pulls=pull_schedule(2, 1, start=0.2))
         chosen = _choose(asking, fit, _deal_hands(fit, fours, rng), last, tables=FOURS, rounds=1)
         fit = add_measured(fit, _measure(asking, fit, chosen))
-    return refit(fit, rng, pulls=heated(rest=1)) if costs.rounds == 1 and fit.measured else fit
+    return refit(fit, rng, pulls=pull_schedule(rest=1)) if costs.rounds == 1 and fit.measured else fit
 
 
 def _measure(asking: Asking, fit: Fit, chosen: Sequence[_Choice]) -> list[Measured]:
@@ -159,10 +159,10 @@ def _choose_every_pair(asking: Asking, fit: Fit, left: Budget) -> list[_Choice]:
     if not 0 < np.max(sets_of(pairs), initial=-1) + 1 <= MOST_PAIRS_AT_ONCE:
         return []
     levels = [*_by_columns(pairs), *_priority_triples(asking, fit)]
-    weights = 1 + (_PRIORITY_WEIGHT - 1) * preferred_tables(packed([each[0] for each in levels]), *asking.priorities)
+    weights = 1 + (_PRIORITY_WEIGHT - 1) * preferred_tables(pack([each[0] for each in levels]), *asking.priorities)
     unit = rounded_down(left.amount * share_at_once(asking.costs.rounds) / int(weights.sum()))
     sd = table_law(Budget(left.notion, unit), asking.curator.terms).sd
-    found = expected_noise(fit.columns, packed([table for each in levels for table in each]), fit.zeros)
+    found = expected_noise(fit.columns, pack([table for each in levels for table in each]), fit.zeros)
     noise_of = np.split(found, np.cumsum([len(each) for each in levels])[:-1])
     if not are_clear(np.array([noise[-1] for noise in noise_of]), fit.total, sd):
         return []
@@ -265,7 +265,7 @@ class _Hand:
             tied = np.union1d(ends, np.flatnonzero(taken[ends].any(axis=0)))
             taken[np.ix_(tied, tied)] = np.maximum(taken[np.ix_(tied, tied)], _TIED)
         taken[one, two] = taken[two, one] = _ASKED
-        return unpacked(self._candidates.tables[[choice]])[0]
+        return unpack(self._candidates.tables[[choice]])[0]
 
 
 def _pairs_of(columns: np.ndarray) -> np.ndarray:
@@ -280,7 +280,7 @@ def _columns(table: Cells) -> tuple[int, ...]:
 
 def _by_columns(tables: np.ndarray) -> list[list[Cells]]:
     """Return tables over the same columns together, in their order."""
-    return [list(each) for _, each in groupby(unpacked(tables), _columns)]
+    return [list(each) for _, each in groupby(unpack(tables), _columns)]
 
 
 # -- A prior: rows that were published before. Its columns steady the one-way tables; its tables of two columns pull
@@ -434,7 +434,7 @@ def _prior_tables(columns: Sequence[ResolvedColumn], prior: PublicRows, total: f
         independent = np.outer(first, second) / total
         counts = np.bincount(cells_of(axes, groups, table), minlength=independent.size).reshape(shape)
         mixed = counts * (total * (1 - _INDEPENDENT_PART) / groups.shape[1]) + _INDEPENDENT_PART * independent
-        found.append(_PriorTable(table, _raked(mixed, first, second).reshape(-1), independent.reshape(-1)))
+        found.append(_PriorTable(table, _rake(mixed, first, second).reshape(-1), independent.reshape(-1)))
     return found
 
 
@@ -461,7 +461,7 @@ def _finest_pair(columns: Sequence[ResolvedColumn], one: int, two: int) -> Cells
     return found
 
 
-def _raked(counts: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+def _rake(counts: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """Return a table with other margins and the same odds (Deming and Stephan 1940)."""
     for _ in range(_RAKING_ROUNDS):
         counts = counts * (first / np.maximum(counts.sum(axis=1), _LEAST_DISTANCE))[:, None]
@@ -491,7 +491,7 @@ def _expected_counts(columns: Sequence[ResolvedColumn], each: _PriorTable, coars
     """Return the expected counts of a table at coarser levels, in whole sixteenths, with no row among misfits."""
     axes = [column.axis for column in columns]
     table = tuple((at, coarsest[at]) for at, _ in each.table)
-    counts = coarsened(axes, each.table, each.counts, table).reshape(table_shape(axes, table))
+    counts = coarsen(axes, each.table, each.counts, table).reshape(table_shape(axes, table))
     sizes = [columns[at].groupings[coarsest[at]].groups for at, _ in each.table]
     whole = np.zeros(sizes, dtype=np.int64)
     whole[: counts.shape[0], : counts.shape[1]] = np.rint(counts * 2**_DISTANCE_BITS)
@@ -540,9 +540,9 @@ def look_at_pairs(curator: Curator, columns: Sequence[ResolvedColumn], cost: Bud
     costs = cost.split(CELL_SHARES)
     (moment,) = curator.ask(moment_question(coordinates, costs[0]))
     most = most_cells(coordinates, costs, records, curator.terms, _CELL_SETTINGS)
-    projection = chosen_cells(coordinates, moment, totals, most, _CELL_SETTINGS)
+    projection = choose_cells(coordinates, moment, totals, most, _CELL_SETTINGS)
     counts, of_cells = curator.ask(*cell_questions(coordinates, projection, costs))
-    means = solved(moment, counts, of_cells, totals, settings=_CELL_SETTINGS, project=projector(coordinates))
+    means = solve_means(moment, counts, of_cells, totals, settings=_CELL_SETTINGS, project=projector(coordinates))
     directions = 0 if projection is None else projection.count
     sd = covariance_of(moment, totals).sd * math.sqrt(2 * max(1, directions) / len(chosen))
     return _pair_tables_of(columns, [(place, halves[place]) for place in chosen], means, sd * records)

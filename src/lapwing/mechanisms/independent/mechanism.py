@@ -16,7 +16,7 @@ from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, No
 from lapwing.kernel.room.curator import Curator
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.shared.base import Mechanism, Questions
-from lapwing.mechanisms.shared.one_way import fitted_law, one_way_grouping, one_way_questions, pooled_total
+from lapwing.mechanisms.shared.one_way import one_way_grouping, one_way_law, one_way_questions, pooled_total
 from lapwing.mechanisms.shared.settings import check_whole
 from lapwing.model.certificate.statements import Statement
 from lapwing.model.model import Indexed, ReleasedModel
@@ -96,7 +96,7 @@ def expected_variations(questions: Sequence[MarginalCounts], terms: Terms) -> tu
     does, so that it errs by at most ``sqrt(k) E|z|_2 <= k s`` in absolute sum; T in place of n moves the law by at most
     ``|T - n| / n``, where ``t`` bounds the expectation of ``|T - n|``: 0 where n is public, else the standard deviation
     of the pooled total. Leaving the misfit cell out brings the law no further from rows without misfits; where misfits
-    pass four standard deviations they count as missing (`told_counts`), and the bound is of the rows with them.
+    pass four standard deviations they count as missing (`counts_with_misfits`), and the bound is of the rows with them.
     """
     rows = terms.rows if terms.rows is not None else terms.expected_rows or 1
     deviations = [question.noise(terms.relation, terms.max_rows).sd for question in questions]
@@ -124,7 +124,7 @@ def product_model(curator: Curator, schema: Schema, groupings: Mapping[str, Grou
     tables = ask_one_way(curator, schema, groupings, budget)
     total = pooled_total(tables, curator.terms.rows)
     laws = {
-        column.name: Indexed(np.zeros(1, dtype=np.uint8), fitted_law(table, column.domain, total))
+        column.name: Indexed(np.zeros(1, dtype=np.uint8), one_way_law(table, column.domain, total))
         for column, table in zip(schema.columns, tables, strict=True)
     }
     return ReleasedModel(weights=np.ones(1), rows=round(total), laws=laws)

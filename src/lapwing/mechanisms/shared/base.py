@@ -12,7 +12,7 @@ from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.room.curator import Curator
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.mechanisms.shared.dry_run import dry_run
-from lapwing.mechanisms.shared.priors import PublicRows, made_up, priors_of
+from lapwing.mechanisms.shared.priors import PublicRows, invented_prior, priors_of
 from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.certificate.cost_lines import CostLine, Planned, PlannedQuestion
 from lapwing.model.certificate.notices import Notice
@@ -180,7 +180,7 @@ class Mechanism(ABC):
     def audited(cls, schema: Schema) -> tuple[Self, ...]:
         """Return the settings that audits run on such tables: the small ones, these also with a prior."""
         small = cls.small()
-        return (small, replace(cast("Any", small), prior=(made_up(schema),))) if takes_prior(cls) else (small,)
+        return (small, replace(cast("Any", small), prior=(invented_prior(schema),))) if takes_prior(cls) else (small,)
 
 
 def takes_prior(kind: type[Mechanism]) -> bool:

@@ -25,27 +25,29 @@ COUNT_SHARE = Fraction(1, 50)
 """Part of the budget that buys a noisy number of rows where nobody gives a public one; it only steers what follows."""
 
 
-def told_rows(terms: Terms) -> int:
+def public_or_expected_rows(terms: Terms) -> int:
     """Return the number of rows that is public or expected, at least 1; 1 where nobody tells one."""
     return max(1, (terms.rows if terms.rows is not None else terms.expected_rows) or 1)
 
 
-def known_rows(curator: Curator, budget: Budget) -> tuple[float, Budget]:
+def public_or_noisy_rows(curator: Curator, budget: Budget) -> tuple[float, Budget]:
     """Return a number of rows that may be known, and the budget that is left: public, expected, or bought."""
-    bought, left = bought_rows(curator, budget)
-    return float(told_rows(curator.terms)) if bought is None else max(1.0, float(whole_rows(int(bought.counts)))), left
+    bought, left = measure_row_count(curator, budget)
+    return float(public_or_expected_rows(curator.terms)) if bought is None else max(
+        1.0, float(whole_rows(int(bought.counts)))
+    ), left
 
 
-def bought_rows(curator: Curator, budget: Budget) -> tuple[NoisyCounts | None, Budget]:
+def measure_row_count(curator: Curator, budget: Budget) -> tuple[NoisyCounts | None, Budget]:
     """Buy a noisy number of rows where none is public or expected; return it, and the budget that is left."""
-    cost, left = paid_for_rows(curator.terms, budget)
+    cost, left = reserve_row_count_budget(curator.terms, budget)
     if cost is None:
         return None, budget
     (noisy,) = curator.ask(MarginalCounts(columns=(), groupings=(), cost=cost))
     return noisy, left
 
 
-def paid_for_rows(terms: Terms, budget: Budget) -> tuple[Budget | None, Budget]:
+def reserve_row_count_budget(terms: Terms, budget: Budget) -> tuple[Budget | None, Budget]:
     """Return what a noisy number of rows costs where none is public or expected, else None, and what is left."""
     if terms.rows is not None or terms.expected_rows is not None:
         return None, budget
@@ -78,7 +80,7 @@ def pooled_total(tables: Sequence[NoisyCounts], public_rows: int | None) -> floa
     return min(max(0.0, float(precision @ totals / precision.sum())), float(MOST_ROWS))
 
 
-def told_counts(answer: NoisyCounts) -> np.ndarray:
+def counts_with_misfits(answer: NoisyCounts) -> np.ndarray:
     """Return the noisy counts of a table, with misfits among missing cells where noise does not explain them.
 
     Returns float64, shape ``question.shape``: added always, the noise on their count would make missing cells of none.
@@ -89,10 +91,10 @@ def told_counts(answer: NoisyCounts) -> np.ndarray:
     return counts
 
 
-def fitted_law(table: NoisyCounts, domain: Domain, total: float) -> Laws:
+def one_way_law(table: NoisyCounts, domain: Domain, total: float) -> Laws:
     """Return the law of one column: its noisy table projected on the simplex, without the misfit code."""
     grouping = table.question.groupings[0]
-    mass = project_to_simplex(told_counts(table), total)
+    mass = project_to_simplex(counts_with_misfits(table), total)
     if not domain.missing:
         mass[-1] = 0.0
     if mass.sum() <= 0.0:

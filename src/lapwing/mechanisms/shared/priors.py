@@ -58,7 +58,7 @@ def spread_codes(prior: PublicRows, schema: Schema, rng: np.random.Generator) ->
     return {**prior.codes, **{each.name: rng.integers(each.domain.values, size=prior.rows) for each in lacking}}
 
 
-def made_up(schema: Schema) -> PublicRows:
+def invented_prior(schema: Schema) -> PublicRows:
     """Return a prior of no relation to any table, for audits, and for plans of releases whose prior is yet to come."""
     codes = {
         column.name: np.arange(_MADE_UP) * (place + 1) % column.domain.values

@@ -88,7 +88,7 @@ def _amount(limit: Number, unit: Notion, delta: Fraction | None) -> Budget:
     return Budget(unit, Fraction(accounts.limit_units(limit, unit, delta), UNITS[unit]))
 
 
-def promised(balance: Balance) -> str:
+def promise_text(balance: Balance) -> str:
     """Say what everything together promises, the deltas of selections included; of a "zcdp" account."""
     if balance.delta is None or balance.limit_delta is None:
         return f"rho {as_text(balance.limit)}, but for a chance of {delta_text(balance.selection_delta)}"
@@ -106,10 +106,10 @@ def together(found: Sequence[Balance]) -> str:
     names = ", ".join(each.dataset for each in found)
     selections = sum((each.selection_spent for each in found), Fraction(0))
     chance = f", and except with probability {as_text(selections)}" if selections else ""
-    return f"Whoever is in all of {names}: {summed([Budget(each.unit, each.spent) for each in found])}{chance}."
+    return f"Whoever is in all of {names}: {sum_text([Budget(each.unit, each.spent) for each in found])}{chance}."
 
 
-def summed(budgets: Sequence[Budget]) -> str:
+def sum_text(budgets: Sequence[Budget]) -> str:
     """Return what budgets come to as text.
 
     Pure ε adds up; where one is in ρ, so does ρ, to which a pure ε adds its half square.

@@ -22,7 +22,7 @@ from lapwing.release.runs.misfits import of_mechanism
 from lapwing.release.runs.plan.foretold import foretold
 from lapwing.release.runs.plan.planning import planned
 from lapwing.release.runs.settings import TableSettings
-from lapwing.release.runs.verdict.expected import graded
+from lapwing.release.runs.verdict.expected import grade_tables
 from lapwing.release.runs.verdict.terms import Released
 
 _STEPS: Final = (Fraction(3, 2), 2, 3, 5, 10, 20, 50, 100)
@@ -94,7 +94,7 @@ def _there(
     now, then = (each.terms(tables) for each in (released, there))
     unseen = view.unseen if now.unmeasured else 0.0
     then = replace(then, independent=math.hypot(now.independent, unseen))
-    return graded(then, is_learnt=bool(there.pairs or there.led), times=view.error), bool(there.pairs)
+    return grade_tables(then, is_learnt=bool(there.pairs or there.led), times=view.error), bool(there.pairs)
 
 
 def _amount(settings: TableSettings) -> str:

@@ -14,8 +14,8 @@ from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.registry import (
     assumptions,
-    finished_statements,
     name_in_files,
+    postprocessed_statements,
     release_warnings,
     settings_of,
 )
@@ -34,7 +34,7 @@ from lapwing.model.certificate.promise import (
 from lapwing.model.certificate.statements import Statement
 from lapwing.model.evidence import views
 from lapwing.model.model import ReleasedModel
-from lapwing.release.runs.finishing import Finished
+from lapwing.release.runs.finishing import Postprocessed
 from lapwing.release.runs.generators import generator
 from lapwing.release.runs.judged import verdict_of
 from lapwing.release.runs.misfits import misfit_warnings, of_mechanism
@@ -105,7 +105,7 @@ def certify(
     answers: Sequence[Answer],
     model: ReleasedModel,
     *,
-    finished: Finished,
+    finished: Postprocessed,
     earlier: Sequence[Answer] = (),
 ) -> Certificate:
     """Return the certificate of a release.
@@ -142,7 +142,7 @@ def certify(
             *uncovered_warnings(schema.columns),
             *_noise_warnings(answers, model, terms),
             *misfit_warnings(schema, everything),
-            *_mended(earlier),
+            *_mended_schema_notice(earlier),
             *_contrary_warnings(settings, answers),
             *promise_warnings(paid.total, paid.epsilons),
             *untold_warnings(bought, schema.purchases),
@@ -161,13 +161,13 @@ def _of_released(
     terms: Terms,
     answers: Sequence[Answer],
     stated: Sequence[Statement],
-    models: tuple[ReleasedModel, Finished],
+    models: tuple[ReleasedModel, Postprocessed],
 ) -> tuple[Statement, ...]:
     """Return what is stated of the mechanism's model as it holds for what was released."""
     model, finished = models
     if finished.model is model:
         return tuple(stated)
-    return finished_statements(
+    return postprocessed_statements(
         settings.mechanism, settings.schema, terms, answers, stated, model=finished.model, changed=finished.changed
     )
 
@@ -243,7 +243,7 @@ def _claims(answers: Sequence[Answer]) -> tuple[Notice, ...]:
     return tuple(Notice("function_trusted", {"name": name}) for name in dict.fromkeys(called))
 
 
-def _mended(earlier: Sequence[Answer]) -> tuple[Notice, ...]:
+def _mended_schema_notice(earlier: Sequence[Answer]) -> tuple[Notice, ...]:
     """Say that the release began under another schema."""
     return (Notice("mended", {"answers": len(earlier)}),) if earlier else ()
 

@@ -19,7 +19,7 @@ _GUESSED = 0.02  # of the weight, beside the value that its determinants got
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Finished:
+class Postprocessed:
     """A released model as it leaves, and what its certificate says of that.
 
     rules: the rules of the schema, all of which it keeps; public_tables: the public tables of the schema; it holds
@@ -47,7 +47,7 @@ class Finished:
         )
 
 
-def finished_model(model: ReleasedModel, schema: Schema, seed: int) -> Finished:
+def finished_model(model: ReleasedModel, schema: Schema, seed: int) -> Postprocessed:
     """Hold a mechanism's model to what is public about the table.
 
     Returns the model as it is where the schema has neither rules nor exact public tables.
@@ -68,17 +68,17 @@ def finished_model(model: ReleasedModel, schema: Schema, seed: int) -> Finished:
         for rule, broke in zip(schema.rules, found.by_rule, strict=True)
     )
     changed = min(1.0, found.changed + raked.changed)
-    return Finished(
+    return Postprocessed(
         model=raked.model,
         rules=rules,
-        public_tables=_kept_tables(schema, raked),
+        public_tables=_public_table_records(schema, raked),
         changed=changed,
         statements=((_statement(found),) if schema.rules else ()) + _raked_statements(raked, changed),
         warnings=(*_warnings(found, schema), *_map_warnings(found, schema), *_raked_warnings(raked)),
     )
 
 
-def _kept_tables(schema: Schema, raked: Raked) -> tuple[KeptTable, ...]:
+def _public_table_records(schema: Schema, raked: Raked) -> tuple[KeptTable, ...]:
     """Say how each public table is held."""
     held = iter(raked.tables)  # the exact ones, in the schema's order
     found = []

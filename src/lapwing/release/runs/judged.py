@@ -16,7 +16,7 @@ from lapwing.model.model import ReleasedModel
 from lapwing.release.runs.better import better_budget
 from lapwing.release.runs.generators import generator
 from lapwing.release.runs.settings import TableSettings
-from lapwing.release.runs.verdict.expected import graded
+from lapwing.release.runs.verdict.expected import grade_tables
 from lapwing.release.runs.verdict.terms import learnt_pairs, led_pairs, released_of
 
 _PAIRS = 2
@@ -43,11 +43,11 @@ def verdict_of(
     learnt, pairs = learnt_pairs(answers), math.comb(len(settings.schema.columns), 2)
     within = rows_within(answers, model.rows, _ROWS_FAILURE)
     if within is not None and within[0] >= model.rows:
-        nothing = tuple(replace(graded(each), word=WORDS[-1]) for each in parts)
+        nothing = tuple(replace(grade_tables(each), word=WORDS[-1]) for each in parts)
         return Verdict(grades=nothing, learnt=learnt, pairs=pairs, not_for=(Notice("not_for_anything"),))
     rows = terms if terms.rows is not None else replace(terms, expected_rows=max(1, model.rows))
     is_learnt = learnt > 0 or bool(led_pairs(answers, model))
-    grades = _in_order([graded(each, is_learnt=is_learnt) for each in parts])
+    grades = _in_order([grade_tables(each, is_learnt=is_learnt) for each in parts])
     return Verdict(
         grades=grades,
         learnt=learnt,

@@ -25,7 +25,7 @@ from lapwing.model.certificate.notices import Notice
 from lapwing.model.certificate.promise import ROW
 from lapwing.model.files import load_release
 from lapwing.model.rows import row_chunks
-from lapwing.release.runs.account_terms import summed
+from lapwing.release.runs.account_terms import sum_text
 from lapwing.release.runs.generators import generator
 from lapwing.rows.entry import source_of
 from lapwing.rows.guard import guarded
@@ -153,10 +153,10 @@ def _read(
     file = digest_of(name, "the prior") if name else ""
     saved: Any = load_release(Path(name)) if name.endswith(_SAVED) else given
     if hasattr(saved, "certificate"):
-        rows, paid = _drawn(saved), saved.certificate
+        rows, paid = _draw_from_release(saved), saved.certificate
     else:
         rows, paid = given, None
-    codes = _coded(rows, schema, name or "prior", warned)
+    codes = _code_rows(rows, schema, name or "prior", warned)
     count = len(next(iter(codes.values())))
     told = {"prior": name or "(a frame)", "rows": count, "digest": _digest(codes)[:16]}
     if paid is None:
@@ -166,7 +166,7 @@ def _read(
     return PublicRows(codes, name or f"{FRAME}{count} rows", origin, file)
 
 
-def _drawn(saved: Any) -> object:  # noqa: ANN401 - a release, in memory or from a file
+def _draw_from_release(saved: Any) -> object:  # noqa: ANN401 - a release, in memory or from a file
     """Return rows drawn from a release."""
     import polars as pl  # noqa: PLC0415 - it takes a tenth of a second to import
 
@@ -192,7 +192,7 @@ def _published(
     if ONE_OF_SEVERAL in paid.warnings:  # what the others spent is not known
         yield Notice("prior_of_several", {"prior": told["prior"]})
     elif now is not None and is_alike and not any(line.delta for line in paid.lines):
-        yield Notice("prior_summed", {"prior": told["prior"], "cost": summed([paid.total, now[0]])})
+        yield Notice("prior_summed", {"prior": told["prior"], "cost": sum_text([paid.total, now[0]])})
 
 
 def _not_kept(said: str) -> ParameterError:
@@ -209,7 +209,9 @@ def _all_codes(rows: object, schema: Schema, *, apart: bool = False) -> dict[str
     return {name: np.concatenate([chunk[name] for chunk in chunks]).astype(np.int64) for name in names}
 
 
-def _coded(rows: object, schema: Schema, name: str, warned: Callable[[LapwingWarning], None]) -> dict[str, np.ndarray]:
+def _code_rows(
+    rows: object, schema: Schema, name: str, warned: Callable[[LapwingWarning], None]
+) -> dict[str, np.ndarray]:
     """Return the codes of a prior's rows in the columns that it has and that mostly fit."""
     whole = replace(schema, privacy_unit=None)
     source = source_of(rows)
@@ -222,7 +224,7 @@ def _coded(rows: object, schema: Schema, name: str, warned: Callable[[LapwingWar
     if not codes or not codes[found[0]].size:
         raise ParameterError(f"{name} has no row; give rows of the schema's columns", code="LW353")
     lacking = [each.name for each in schema.columns if each.name not in found]
-    for said in _kept(codes, narrow, name):
+    for said in _drop_unfit(codes, narrow, name):
         warned(LapwingWarning(said, code="LW357"))
     if lacking:
         said = f"{name} lacks {len(lacking)} of the schema's columns: {', '.join(lacking[:5])}"
@@ -233,7 +235,7 @@ def _coded(rows: object, schema: Schema, name: str, warned: Callable[[LapwingWar
     return {each: values[::step] for each, values in codes.items()}
 
 
-def _kept(codes: dict[str, np.ndarray], schema: Schema, name: str) -> Iterator[str]:
+def _drop_unfit(codes: dict[str, np.ndarray], schema: Schema, name: str) -> Iterator[str]:
     """Drop columns whose cells mostly do not fit, and rows with one that does not; say of each what was found."""
     misfits = {each.name: codes[each.name] == each.domain.misfit for each in schema.columns}
     for column, bad in misfits.items():

@@ -170,7 +170,7 @@ def new_records(ledger: object, dataset: str | None, transcript: object, setting
             raise ParameterError(
                 f"data set {told(dataset)} is an account of a ledger; give the ledger too", code="LW413"
             )
-        _policed(settings)()
+        _policy_check(settings)()
         return Records(release_id=release_id, ledger=None, dataset=None, transcript=path)
     place = everywhere(path_text("ledger", ledger))
     book = Ledger.open(place)
@@ -178,13 +178,13 @@ def new_records(ledger: object, dataset: str | None, transcript: object, setting
     lost = unpaid_transcripts(place)
     if lost:
         raise lost_debit(lost[0])
-    _policed(settings)(opened=book.opening(name), entries=partial(book.history, name))
+    _policy_check(settings)(opened=book.opening(name), entries=partial(book.history, name))
     if path is None:
         path = transcripts_of(place) / f"{release_id}.jsonl"
     return Records(release_id=release_id, ledger=place, dataset=name, transcript=path)
 
 
-def _policed(settings: PaidSettings) -> Callable[..., None]:
+def _policy_check(settings: PaidSettings) -> Callable[..., None]:
     """Return what refuses, by the time and the account's entries, what a policy forbids."""
     return partial(extra("policy").check_spending, spending_of(settings), extra("policy").in_force())
 
@@ -232,7 +232,7 @@ class AccountedSink:
 
     def debit(self, settings: PaidSettings) -> None:
         """Commit the ledger entry, once, unless a policy forbids it."""
-        records, check = self._records, _policed(settings)
+        records, check = self._records, _policy_check(settings)
         if records.ledger is None:
             check()
             remember(records.release_id, _spent(settings))

@@ -68,14 +68,14 @@ def tell() -> None:
 
 
 def _told(last: Spent, alike: Mapping[str, Spent]) -> str:
-    sums = _summed(last, [*alike.values()])
+    sums = _sum_budgets(last, [*alike.values()])
     return (
         f"{len(alike)} releases of these columns were paid for in this process and none is in a ledger; if they are of "
         f"the same people, they cost {sums} together; give a ledger, which adds up and keeps a limit"
     )
 
 
-def _summed(last: Spent, alike: list[Spent]) -> str:
+def _sum_budgets(last: Spent, alike: list[Spent]) -> str:
     """Return the sum of budgets in ε, at the δ of the last one where ρ adds up; the δ of selections are added."""
     if all(each.budget.notion == "pure" for each in alike):
         return f"epsilon {as_text(sum((each.budget.epsilon for each in alike), Fraction(0)))}"

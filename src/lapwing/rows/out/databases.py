@@ -123,17 +123,17 @@ def write_database(
     chunks: Iterable[Chunk], tables: Sequence[TableOut], target: TablesTarget, place: Path | None = None
 ) -> dict[str, int]:
     """Write chunks, whose keys point to rows so far, to a new database; return each table's number of rows."""
-    return _filled(_database(target, str(place or ""), keep=True), chunks, tables)
+    return _fill_tables(_database(target, str(place or ""), keep=True), chunks, tables)
 
 
 def write_files(
     chunks: Iterable[Chunk], tables: Sequence[TableOut], files: Mapping[str, tuple[Path, Format]]
 ) -> dict[str, int]:
     """Write chunks, as `write_database` takes them, to a file for each table; return the number of rows of each."""
-    return _filled(_files(files), chunks, tables)
+    return _fill_tables(_files(files), chunks, tables)
 
 
-def _filled(
+def _fill_tables(
     opening: contextlib.AbstractContextManager["_Opened"], chunks: Iterable[Chunk], tables: Sequence[TableOut]
 ) -> dict[str, int]:
     """Write public tables first, and chunk by chunk the others."""
@@ -161,13 +161,13 @@ def _begin(opened: _Opened, tables: Sequence[TableOut]) -> list[TableOut]:
     order = [named[name] for name in sorter.static_order() if name in named]
     for table in order:
         if opened.execute is not None:
-            opened.execute(_made(table, named))
+            opened.execute(_create_statement(table, named))
         if table.rows is not None:
             opened.insert(table.name, table.frame(table.rows))
     return order
 
 
-def _made(table: TableOut, tables: Mapping[str, TableOut]) -> str:
+def _create_statement(table: TableOut, tables: Mapping[str, TableOut]) -> str:
     """Return the statement that makes a table."""
     lines = []
     for each in table.fields:
@@ -228,12 +228,12 @@ def _files(files: Mapping[str, tuple[Path, Format]]) -> Iterator[_Opened]:
 def _database(target: TablesTarget, place: str, *, keep: bool) -> contextlib.AbstractContextManager[_Opened]:
     """Open a database, the file of one at a place; keep: whether Postgres keeps what is done there."""
     if target.kind == "postgresql":
-        return _told(target, _postgres(target.url, keep=keep))
-    return _told(target, (_sqlite if target.kind == "sqlite" else _duckdb)(place))
+        return _database_failure(target, _postgres(target.url, keep=keep))
+    return _database_failure(target, (_sqlite if target.kind == "sqlite" else _duckdb)(place))
 
 
 @contextlib.contextmanager
-def _told(target: TablesTarget, opening: contextlib.AbstractContextManager[_Opened]) -> Iterator[_Opened]:
+def _database_failure(target: TablesTarget, opening: contextlib.AbstractContextManager[_Opened]) -> Iterator[_Opened]:
     """Say in one sentence what a database says when it fails; it was told of no private row."""
     try:
         with opening as opened:
@@ -313,7 +313,7 @@ def _postgres(url: str, *, keep: bool) -> Iterator[_Opened]:
         from adbc_driver_postgresql import dbapi  # noqa: PLC0415 - the user's own
     except ImportError:
         raise not_installed("Postgres is written to by ADBC and PyArrow", "connect") from None
-    with contextlib.closing(_connected(dbapi, url)) as connection, connection.cursor() as cursor:
+    with contextlib.closing(_connect(dbapi, url)) as connection, connection.cursor() as cursor:
         yield _Opened(
             lambda table, rows: cursor.adbc_ingest(table, _arrow(rows), mode="append") if rows.height else None,
             cursor.execute,
@@ -324,7 +324,7 @@ def _postgres(url: str, *, keep: bool) -> Iterator[_Opened]:
             connection.rollback()
 
 
-def _connected(dbapi: Any, url: str) -> Any:  # noqa: ANN401 - ADBC's
+def _connect(dbapi: Any, url: str) -> Any:  # noqa: ANN401 - ADBC's
     """Return a connection; what it says of an address that is none may repeat a part of it."""
     with contextlib.suppress(dbapi.Error):
         return dbapi.connect(url)

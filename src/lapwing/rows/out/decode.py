@@ -43,11 +43,11 @@ def decode(codes: Mapping[str, np.ndarray], schema: Schema, first_row: int = 0) 
             continue
         found, domain = codes[field.name], field.domain
         assert domain.missing or not (found == domain.last).any(), "a released model never holds the misfit code"
-        columns.append(decoded_column(field, found))
+        columns.append(decode_column(field, found))
     return pl.DataFrame(columns)
 
 
-def decoded_column(field: Field, codes: np.ndarray) -> pl.Series:
+def decode_column(field: Field, codes: np.ndarray) -> pl.Series:
     """Return the values of one column's codes; null for missing and for misfits."""
     codes = codes.astype(np.int64)
     is_last = codes == field.domain.last
@@ -121,6 +121,6 @@ def records(codes: Mapping[str, np.ndarray], schema: Schema) -> Iterator[dict[st
     names = [field.name for field in schema.columns]
     for start in range(0, len(codes[names[0]]), _ROWS_AT_ONCE):
         part = slice(start, start + _ROWS_AT_ONCE)
-        columns = [decoded_column(field, codes[field.name][part]).to_list() for field in schema.columns]
+        columns = [decode_column(field, codes[field.name][part]).to_list() for field in schema.columns]
         for row in zip(*columns, strict=True):
             yield dict(zip(names, row, strict=True))

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from lapwing.atomic import flush_folder, unwritable, writing
 from lapwing.errors import DataError, LapwingWarning, ParameterError, visible, warn
-from lapwing.rows.out.staging import alone_in, staged
+from lapwing.rows.out.staging import alone_in, staging_folder
 from lapwing.schema.scalars import is_encodable
 
 if TYPE_CHECKING:
@@ -195,7 +195,7 @@ def _reserve(targets: Sequence[Path], hidden: contextlib.ExitStack, inside: Sequ
             raise unwritable(target, fault)
         with writing(target):
             if target.parent not in folders:
-                folders[target.parent] = hidden.enter_context(staged(target.parent))
+                folders[target.parent] = hidden.enter_context(staging_folder(target.parent))
             place = folders[target.parent] / f"{len(places)}{target.suffix}"
             if is_folder:
                 place.mkdir()
@@ -236,14 +236,14 @@ def _rename(places: Sequence[Place]) -> bool:
     *others, last = places
     with alone_in(last.target.parent) if others else contextlib.nullcontext():
         is_lost = version(last.target) not in (None, last.earlier)
-        with _moved_away(last, others[0]) if others else contextlib.nullcontext():
+        with _move_away(last, others[0]) if others else contextlib.nullcontext():
             _name(others)
             _name([last])
     return is_lost
 
 
 @contextlib.contextmanager
-def _moved_away(place: Place, first: Place) -> Iterator[None]:
+def _move_away(place: Place, first: Place) -> Iterator[None]:
     """Move an earlier version away, and put it back where nothing has its new name yet: the old one is still true."""
     old = place.temporary.with_name(place.temporary.name + ".old")
     if place.target.exists():
@@ -268,7 +268,7 @@ def version(path: str | os.PathLike[str]) -> tuple[int, ...] | None:
 def _name(places: Sequence[Place]) -> None:
     """Give each file its name, in order, and wait until the names are on the disk; no system replaces a folder."""
     for place in places:
-        with _moved_away(place, place) if place.temporary.is_dir() else contextlib.nullcontext():
+        with _move_away(place, place) if place.temporary.is_dir() else contextlib.nullcontext():
             os.replace(place.temporary, place.target)
     for folder in {place.target.parent for place in places}:
         flush_folder(folder)

@@ -36,7 +36,7 @@ _NUMBERS = itertools.count()  # of the hidden folders of this process
 
 
 @contextlib.contextmanager
-def staged(folder: Path) -> Iterator[Path]:
+def staging_folder(folder: Path) -> Iterator[Path]:
     """Make a hidden folder, held by this process for its owner alone, and remove it with what is left at the end."""
     here = f"{PREFIX}{_machine()}-"
     _clear(folder, here)

@@ -18,7 +18,7 @@ from polars.io.plugins import register_io_source
 
 from lapwing.atomic import unwritable
 from lapwing.errors import LapwingError
-from lapwing.rows.out.decode import decoded_column
+from lapwing.rows.out.decode import decode_column
 from lapwing.rows.out.outputs import Format, part_name
 from lapwing.rows.threads import in_order
 from lapwing.schema.fields import Field
@@ -218,7 +218,7 @@ class _Column:
         codes = self.field.domain.values + len(self.field.special)
         if not self.field.is_categorical and (self.field.domain.continuous or codes > _MOST_CATEGORIES):
             return None
-        return decoded_column(self.field, np.arange(codes)).unique(maintain_order=True)
+        return decode_column(self.field, np.arange(codes)).unique(maintain_order=True)
 
     @property
     def places(self) -> pl.Series:
@@ -233,7 +233,7 @@ class _Column:
         domain = self.field.domain
         special = range(domain.values, domain.values + len(self.field.special))
         regular = range(domain.values) if self.field.is_categorical else (0, domain.values - 1)
-        return decoded_column(self.field, np.array([*regular, *special]))
+        return decode_column(self.field, np.array([*regular, *special]))
 
     @property
     def scalar(self) -> str:

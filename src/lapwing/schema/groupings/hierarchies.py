@@ -43,7 +43,7 @@ class Hierarchy:
         _check_whole("a hierarchy's values", self.values, 1, MAX_VALUES)
         _check_whole("a hierarchy's reserved", self.reserved, 1, MAX_ENTRIES)
         _check_whole("a hierarchy's covered", self.covered, self.values, self.values + self.reserved)
-        cuts, levels = (_checked(name, getattr(self, name)) for name in ("cuts", "levels"))
+        cuts, levels = (_readonly_codes(name, getattr(self, name)) for name in ("cuts", "levels"))
         _check_cuts(cuts, levels, self.covered)
         _check_nesting(levels)
         regular = cuts[cuts < self.values]
@@ -147,7 +147,7 @@ def _as_grouping(domain: Domain, cuts: _Array) -> Grouping:
     return cut(domain, cuts)
 
 
-def _checked(name: str, entries: object) -> _Array:
+def _readonly_codes(name: str, entries: object) -> _Array:
     """Return entries as a fresh, read-only array of int64."""
     given = np.asarray(entries)
     if given.ndim != 1 or given.size > MAX_ENTRIES or (given.size and given.dtype.kind not in "iu"):
@@ -204,7 +204,7 @@ def group_ends(grouping: Grouping) -> tuple[npt.NDArray[np.int64], npt.NDArray[n
 
 
 @lru_cache(maxsize=_MERGES)
-def merged_groups(fine: Grouping, coarse: Grouping) -> npt.NDArray[np.int64] | None:
+def merge_groups(fine: Grouping, coarse: Grouping) -> npt.NDArray[np.int64] | None:
     """Return the coarse group of each fine group; None where the coarse grouping does not merge fine groups."""
     if (fine.values, fine.reserved) != (coarse.values, coarse.reserved):
         return None

@@ -9,7 +9,7 @@ from typing import Final, Protocol
 import numpy as np
 
 from lapwing.errors import SchemaError
-from lapwing.maths.runs import merged_runs
+from lapwing.maths.runs import merge_runs
 from lapwing.schema.conditions import Asker, Between, item_reader, reader
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.grouping import Grouping
@@ -214,7 +214,7 @@ def _reader(table: PublicTable, field: Field) -> Callable[[Condition], np.ndarra
         if (found[1:, 0] < found[:-1, 1]).any():
             said = f"a list of values of column {quote(field.name)} names some of them twice"
             raise SchemaError(f"{table.name}: {said}", code="LW242")
-        return merged_runs(found.tolist())
+        return merge_runs(found.tolist())
 
     return runs
 

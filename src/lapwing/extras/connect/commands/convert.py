@@ -9,7 +9,7 @@ import typer
 from lapwing.cli import options
 from lapwing.cli.console import shortened, speaker
 from lapwing.cli.options import argument, option
-from lapwing.schema.scalars import aligned, visible
+from lapwing.schema.scalars import align_lines, visible
 
 if TYPE_CHECKING:
     from lapwing.extras.connect.metadata.converted import Converted, Lack
@@ -80,7 +80,7 @@ def _tables(found: "ConvertedTables") -> str:
         if part.lacks or part.notes
         for line in ("", f"Table {visible(name)}:", *_missing(part, None), *_notes(part))
     ]
-    return "\n".join([aligned([("read", found.format)]), "", aligned(shown), *more, *missing])
+    return "\n".join([align_lines([("read", found.format)]), "", align_lines(shown), *more, *missing])
 
 
 def _summary(found: "Converted", output: Path) -> str:
@@ -95,7 +95,7 @@ def _summary(found: "Converted", output: Path) -> str:
         ("privacy unit", "open" if any(lack.what == UNIT_LACK for lack in found.lacks) else schema.unit_label),
         ("state", "draft: something is missing" if schema.is_draft else "complete"),
     ]
-    return "\n".join([aligned(facts), *_missing(found, output), *_notes(found)])
+    return "\n".join([align_lines(facts), *_missing(found, output), *_notes(found)])
 
 
 def _missing(found: "Converted", output: Path | None) -> list[str]:
@@ -106,7 +106,7 @@ def _missing(found: "Converted", output: Path | None) -> list[str]:
     for lack in found.lacks:
         by_field.setdefault(lack.field or "(the table)", []).append(lack.what)
     lines = [(name, "; ".join(whats)) for name, whats in by_field.items()]
-    shown = aligned([("field", "missing"), *lines[:_SHOWN]])
+    shown = align_lines([("field", "missing"), *lines[:_SHOWN]])
     more = [f"and {len(lines) - _SHOWN} more fields"] if len(lines) > _SHOWN else []
     ways_out = ["", "How to supply it:", *_ways_out(found.lacks)]
     ways_out += [] if output is None else _learning(found, output)

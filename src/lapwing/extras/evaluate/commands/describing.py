@@ -12,7 +12,7 @@ from lapwing.cli.asking import asked, positive, tell, wrong
 from lapwing.cli.tables import default_file, stem_of, words_of
 from lapwing.errors import LapwingError
 from lapwing.extras.evaluate.words import say
-from lapwing.schema.scalars import aligned, in_full, nearest, visible
+from lapwing.schema.scalars import align_lines, in_full, nearest, visible
 
 if TYPE_CHECKING:
     from lapwing.extras.evaluate.internal.suggestions import Suggestion
@@ -222,7 +222,7 @@ def _domain(text: str, field: "Field") -> dict[str, Any]:
 
     if text == "list":
         lines = [(each.name, each.title, each.source) for each in catalogue().values()]
-        wrong(aligned([("name", "what", "source"), *lines]))
+        wrong(align_lines([("name", "what", "source"), *lines]))
     if text in catalogue():
         return {"domain": text}
     low, dots, high = text.partition("..")

@@ -26,7 +26,7 @@ from lapwing.cli.tables import (
 )
 from lapwing.errors import ParameterError
 from lapwing.extras.evaluate.words import say
-from lapwing.schema.scalars import aligned, quote, visible
+from lapwing.schema.scalars import align_lines, quote, visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -178,7 +178,7 @@ def _suggested(suggestions: "Sequence[Suggestion]") -> list[str]:
         for advice in each.advice:
             needs.setdefault(advice, []).append(each.name)
     return [
-        aligned([("column", "type", "cells", "empty", "values", "lie within"), *lines], right=[2, 3, 4]),
+        align_lines([("column", "type", "cells", "empty", "values", "lie within"), *lines], right=[2, 3, 4]),
         "",
         say("draft.needs"),
         *(f"- {advice}: {', '.join(names)}" for advice, names in needs.items()),
@@ -207,7 +207,7 @@ def _summary(schema: "Schema") -> str:
     ]
     shown = [("column", "type", "values", "codes", "provenance"), *lines[:_SHOWN]]
     more = [f"and {len(lines) - _SHOWN} more"] if len(lines) > _SHOWN else []
-    return "\n".join([aligned(facts), "", aligned(shown, right=[3]), *more])
+    return "\n".join([align_lines(facts), "", align_lines(shown, right=[3]), *more])
 
 
 def _learned(purchase: "Purchase") -> str:
@@ -241,7 +241,7 @@ def _fits(fits: "Sequence[FieldFit]", schema: "Schema") -> str:
     if any(field.folds or field.unlisted is not None for field in schema.columns):
         names += ["folded", "unlisted"]
         lines = [[*line, str(fit.folded), str(fit.unlisted)] for line, fit in zip(lines, fits, strict=True)]
-    return aligned([names, *lines], right=list(range(1, len(names))))
+    return align_lines([names, *lines], right=list(range(1, len(names))))
 
 
 def _units(found: "UnitFit") -> list[str]:
@@ -264,7 +264,12 @@ def _units(found: "UnitFit") -> list[str]:
     said = [say("check.max_rows", found=found)]
     if found.rows_without > found.max_rows:
         said.append(say("check.without_identifier", found=found))
-    return [aligned(facts), "", aligned([("maxRows", "rows kept", "rows dropped"), *lines], right=[1, 2]), *said]
+    return [
+        align_lines(facts),
+        "",
+        align_lines([("maxRows", "rows kept", "rows dropped"), *lines], right=[1, 2]),
+        *said,
+    ]
 
 
 def _still_open(schema: "Schema") -> list[str]:
@@ -273,7 +278,7 @@ def _still_open(schema: "Schema") -> list[str]:
     return [
         say("check.open"),
         "",
-        aligned([("column", "type", "open"), *lines]),
+        align_lines([("column", "type", "open"), *lines]),
     ]
 
 
@@ -359,7 +364,7 @@ def _dead(schema: "Schema") -> list[str]:
 def _table(heading: tuple[str, ...], lines: Sequence[tuple[str, ...]], right: tuple[int, ...]) -> str:
     """Return the first lines of a table, and how many there are more."""
     more = f"\nand {len(lines) - _SHOWN} more" if len(lines) > _RULES_SHOWN else ""
-    return aligned([heading, *lines[:_RULES_SHOWN]], right=list(right)) + more
+    return align_lines([heading, *lines[:_RULES_SHOWN]], right=list(right)) + more
 
 
 def _clipped(text: str) -> str:

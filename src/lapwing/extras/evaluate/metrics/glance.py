@@ -18,7 +18,7 @@ from lapwing.extras.evaluate.metrics.metric import BOOTSTRAP, INDEPENDENT, SYNTH
 from lapwing.extras.evaluate.metrics.prediction.downstream import Downstream
 from lapwing.extras.evaluate.metrics.standing import APART, SEVERAL, Standing, Verdict, place_text, standing
 from lapwing.extras.evaluate.words import say
-from lapwing.present.document import counted
+from lapwing.present.document import count_text
 from lapwing.release.runs.verdict.expected import (
     FAIR_ERROR,
     FAIR_PLACE,
@@ -143,9 +143,9 @@ def glance(found: Findings) -> Glance:
     by_key = {each.metric.key: each for each in places}
     grades = graded(found, by_key)
     counts = (
-        counted(found.synthetic_rows, "synthetic row"),
-        counted(found.rows, "real one"),
-        counted(len(found.columns[SYNTHETIC]), "column"),
+        count_text(found.synthetic_rows, "synthetic row"),
+        count_text(found.rows, "real one"),
+        count_text(len(found.columns[SYNTHETIC]), "column"),
     )
     details = [say("glance.compared", synthetic=counts[0], real=counts[1], columns=counts[2]), _counted(places)]
     details += [each.sentence for each in grades]

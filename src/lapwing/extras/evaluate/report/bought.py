@@ -10,14 +10,14 @@ from lapwing.extras.evaluate.report.parts import section, table
 from lapwing.extras.evaluate.report.promise import promise_section
 from lapwing.extras.evaluate.words import say
 from lapwing.model.certificate.certificate import Certificate
-from lapwing.present.document import Section, Text, counted
+from lapwing.present.document import Section, Text, count_text
 
 
 def bought_sections(
     variations: Sequence[NoisyVariation], certificate: Certificate, confidence: float
 ) -> tuple[Section, ...]:
     """Return the sections of the report of a comparison that was made with budget."""
-    names = [say("bought.tables", columns=counted(each.ways, "column")) for each in variations]
+    names = [say("bought.tables", columns=count_text(each.ways, "column")) for each in variations]
     name, widest = max(zip(names, variations, strict=True), key=lambda pair: pair[1].ways)
     meaning = say("bought.meaning", name=name.capitalize(), found=widest)
     chart = interval_dots(

@@ -14,7 +14,7 @@ from lapwing.extras.evaluate.metrics.standing import SEVERAL
 from lapwing.extras.evaluate.report.charts import bars, histogram
 from lapwing.extras.evaluate.report.parts import section, table
 from lapwing.extras.evaluate.words import say
-from lapwing.present.document import Chart, Part, Section, Table, Text, clipped, counted, labelled, percent, signed
+from lapwing.present.document import Chart, Part, Section, Table, Text, clipped, count_text, labelled, percent, signed
 from lapwing.schema.schemas import Schema
 
 DRAWN: Final = 40  # columns with a chart, the worst first; all are in the table
@@ -36,10 +36,10 @@ def columns_section(found: Findings, schema: Schema) -> Section:
     charts = [_chart(each, (distances, floors), described[each.column]) for each in drawable[:DRAWN]]
     table = _table(found, [each.column for each in order], distances, floors)
     left = len(order) - len(charts)
-    more = say("columns.more", drawn=counted(DRAWN, "worst column"), left=left) if left > 0 else ""
+    more = say("columns.more", drawn=count_text(DRAWN, "worst column"), left=left) if left > 0 else ""
     parts: list[Part] = [Text(say("columns.words") + more), *charts[:OPEN]]
     if len(charts) > OPEN:
-        parts.append(Text(say("columns.folded", charts=counted(len(charts) - OPEN, "more column"))))
+        parts.append(Text(say("columns.folded", charts=count_text(len(charts) - OPEN, "more column"))))
     return section("single-columns", (*parts, table), folded=charts[OPEN:])
 
 

@@ -10,7 +10,7 @@ from lapwing.model.certificate.attack import most_found, most_right, up
 from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.certificate.promise import unit_field
 from lapwing.present.certificates import SHORT, assumed_points, budget_of, describe_certificate
-from lapwing.present.document import Facts, Part, Section, Text, clipped, counted, crossed, percent
+from lapwing.present.document import Facts, Part, Section, Text, clipped, count_text, crossed, percent
 from lapwing.present.promises import pair_text
 from lapwing.present.schemas import fields_table
 from lapwing.schema.schemas import Schema
@@ -51,7 +51,7 @@ def declared_sections(schema: Schema, certificate: Certificate) -> tuple[Section
 def _rules(certificate: Certificate) -> list[Part]:
     """Return a sentence and a table: what every row keeps."""
     rules = certificate.rules
-    words = say("declared.rules.words", rules=counted(len(rules), "rule"))
+    words = say("declared.rules.words", rules=count_text(len(rules), "rule"))
     more = say("declared.more", shown=_LISTED, rules=len(rules)) if len(rules) > _LISTED else ""
     lines = (
         (clipped(rule.text, _TOLD), rule.provenance, rule.kept, percent(rule.broke, 2)) for rule in rules[:_LISTED]

@@ -11,7 +11,7 @@ from lapwing.extras.evaluate.metrics.tables.variation import Variation
 from lapwing.extras.evaluate.report.charts import bars
 from lapwing.extras.evaluate.report.parts import section, table
 from lapwing.extras.evaluate.words import say
-from lapwing.present.document import Part, Section, Table, Text, clipped, counted, crossed, labelled, percent
+from lapwing.present.document import Part, Section, Table, Text, clipped, count_text, crossed, labelled, percent
 
 DRAWN: Final = 20  # columns and special values with a bar, those with the most such cells
 LISTED: Final = 100  # and with a line in the table
@@ -54,7 +54,7 @@ def _shown(shares: list[tuple[str, float, float]]) -> list[Part]:
     """Return a sentence, a chart and a table of shares."""
     used = [each for each in shares if max(each[1:]) > 0]
     if not used:
-        return [Text(say("gaps.may", kinds=counted(len(shares), "kind")))]
+        return [Text(say("gaps.may", kinds=count_text(len(shares), "kind")))]
     name, real, synthetic = max(used, key=lambda line: abs(line[2] - line[1]))
     meaning = say("gaps.largest", name=name, real=percent(real, 2), synthetic=percent(synthetic, 2))
     drawn = used[:DRAWN]
@@ -105,9 +105,9 @@ def _rules(found: Declared) -> list[Part]:
     real, synthetic = (found.broken[name] for name in (REAL, SYNTHETIC))
     words = say(
         "rules.words",
-        rules=counted(len(found.rules), "rule"),
-        synthetic=counted(synthetic, "synthetic row"),
-        real=counted(real, "real row"),
+        rules=count_text(len(found.rules), "rule"),
+        synthetic=count_text(synthetic, "synthetic row"),
+        real=count_text(real, "real row"),
     )
     order = sorted(found.rules, key=lambda fit: (-fit.broken[SYNTHETIC], -fit.broken[REAL]))[:LISTED]
     lines = [
@@ -234,7 +234,7 @@ def _cells(order: list[WeightedColumn]) -> Table:
         for each in order
         for cell in each.largest(share)
     ]
-    return table("weighted.cells", lines, numbers=range(2, 6), cells=counted(share, "cell"))
+    return table("weighted.cells", lines, numbers=range(2, 6), cells=count_text(share, "cell"))
 
 
 def _relative(error: float) -> str:

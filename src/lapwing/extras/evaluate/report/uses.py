@@ -10,7 +10,7 @@ from lapwing.extras.evaluate.metrics.prediction.subgroups import SubgroupAccurac
 from lapwing.extras.evaluate.report.charts import interval_dots
 from lapwing.extras.evaluate.report.parts import section, table
 from lapwing.extras.evaluate.words import say
-from lapwing.present.document import Part, Section, Table, Text, clipped, counted, percent
+from lapwing.present.document import Part, Section, Table, Text, clipped, count_text, percent
 
 GROUPS: Final = 100  # groups in the table, the worst first
 
@@ -52,7 +52,7 @@ def subgroups_section(found: Findings) -> Section:
         worst = order[0]
         words += say(
             "groups.worst",
-            groups=counted(large, "group"),
+            groups=count_text(large, "group"),
             worst=_group(worst),
             differ=percent(worst.variation.value),
             resample=percent(worst.bootstrap.value),

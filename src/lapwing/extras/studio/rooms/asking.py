@@ -17,7 +17,7 @@ from lapwing.extras.studio.pages import page, texts
 from lapwing.extras.studio.rooms.filters import Typed, chosen, filters, has_more, where_of
 from lapwing.extras.studio.rooms.opened import Subject
 from lapwing.present.document import crossed
-from lapwing.release.queries import framed, queried
+from lapwing.release.queries import as_frame, query_table
 from lapwing.schema.scalars import check_whole_number, checked_rows
 
 if TYPE_CHECKING:
@@ -189,7 +189,7 @@ def _table(subject: Subject, typed: Typed, columns: Sequence[str], where: dict[s
     """Return the table that was asked for."""
     groups, weighted = number_in(typed.one("groups", str(_GROUPS))), bool(typed.all("weighted"))
     check_whole_number("groups", groups, 1, _MOST_GROUPS, code="LW302")
-    return framed(*queried(subject.release, columns, groups=groups, weighted=weighted, where=where or None))
+    return as_frame(*query_table(subject.release, columns, groups=groups, weighted=weighted, where=where or None))
 
 
 def lines_of(table: "pl.DataFrame", columns: int) -> list[Line]:

@@ -18,7 +18,7 @@ from lapwing.kernel.budget.accounts import Balance
 from lapwing.kernel.budget.chain import Entry
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.model.certificate.certificate import certificate_in
-from lapwing.present.promises import protected
+from lapwing.present.promises import protection_text
 from lapwing.release.runs.account_terms import change_limit, open_account
 from lapwing.release.runs.settings import Settings
 from lapwing.release.runs.shares import USUAL_DELTA, selection_delta
@@ -121,7 +121,7 @@ def opened(request: Request) -> Response:
 def _terms(job: Job) -> str:
     """Return what an account that is opened now would protect; empty where there is no schema yet."""
     schema = job.schema
-    return "" if schema is None else protected(cast("Any", job.choices.neighbours), schema.unit_label)
+    return "" if schema is None else protection_text(cast("Any", job.choices.neighbours), schema.unit_label)
 
 
 def limited(request: Request) -> Response:
@@ -172,7 +172,7 @@ def _account(job: Job) -> dict[str, Any] | None:
         "spent": balance.describe(balance.spent),
         "left": balance.describe(balance.left),
         "selections": f"δ {float(balance.selection_left):.3g}" if balance.selection_delta > 0 else "",
-        "protects": protected(cast("Any", balance.relation), balance.privacy_unit),
+        "protects": protection_text(cast("Any", balance.relation), balance.privacy_unit),
         "file": place.name,
     }
     return {

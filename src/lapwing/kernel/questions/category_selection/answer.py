@@ -27,7 +27,7 @@ def answer_category_selection(
     counts = {column: exact_texts(column, rows.source) for column in dict.fromkeys(each.column for each in questions)}
     missing = {column: rows.schema.field(column).missing_values for column in counts}
     exact = [listable_counts(each, counts[each.column], missing[each.column]) for each in questions]
-    return tuple(_selected(question, texts, terms, bits) for question, texts in zip(questions, exact, strict=True))
+    return tuple(_select(question, texts, terms, bits) for question, texts in zip(questions, exact, strict=True))
 
 
 def exact_texts(column: str, source: CodedSource) -> Counter[str]:
@@ -49,7 +49,7 @@ def listable_counts(question: CategorySelection, texts: Mapping[str, int], missi
     return {text: counts[text] for text in sorted(counts) if can_be_listed(text) and text not in missing}  # [public]
 
 
-def _selected(question: CategorySelection, exact: Mapping[str, int], terms: Terms, bits: BitSource) -> SelectedTexts:
+def _select(question: CategorySelection, exact: Mapping[str, int], terms: Terms, bits: BitSource) -> SelectedTexts:
     """Add one independent noise value to each count, and show the largest of those that reach the threshold."""
     law = question.noise(terms.relation, terms.max_rows)  # [law]
     threshold = question.threshold(terms.relation, terms.max_rows)  # [threshold]

@@ -42,10 +42,10 @@ def answer_cell_sums(
     add-remove and replace-one neighbours with ``terms.max_rows`` rows per unit; every number of every cell gets noise,
     empty or not.
     """
-    return tuple(_perturbed(question, rows.source, terms, bits) for question in questions)
+    return tuple(_add_noise(question, rows.source, terms, bits) for question in questions)
 
 
-def _perturbed(question: CellSums, source: CodedSource, terms: Terms, bits: BitSource) -> NoisySums:
+def _add_noise(question: CellSums, source: CodedSource, terms: Terms, bits: BitSource) -> NoisySums:
     """Add one independent noise value to each number."""
     law = question.noise(terms.relation, terms.max_rows)  # [law]
     exact = exact_sums(question, source)

@@ -24,10 +24,10 @@ def answer_linear_statistics(
     add-remove and replace-one neighbours with ``terms.max_rows`` rows per unit; with row functions under the caller's
     claim that what they return for a record depends on that record alone.
     """
-    return tuple(_perturbed(question, rows.source, terms, bits, rows.schema) for question in questions)
+    return tuple(_add_noise(question, rows.source, terms, bits, rows.schema) for question in questions)
 
 
-def _perturbed(
+def _add_noise(
     question: LinearStatistics, source: CodedSource, terms: Terms, bits: BitSource, schema: Schema
 ) -> NoisySums:
     """Add one independent noise value to each sum."""

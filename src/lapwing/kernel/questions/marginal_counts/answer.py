@@ -22,7 +22,7 @@ def answer_marginal_counts(
     """
     tables = [counted_table(question) for question in questions]  # [count]
     exact = rows.tables.count(tables)
-    return tuple(_perturbed(question, counts, terms, bits) for question, counts in zip(questions, exact, strict=True))
+    return tuple(_add_noise(question, counts, terms, bits) for question, counts in zip(questions, exact, strict=True))
 
 
 def counted_table(question: MarginalCounts) -> Table:
@@ -33,7 +33,7 @@ def counted_table(question: MarginalCounts) -> Table:
     return tuple(zip(question.columns, others, strict=True))
 
 
-def _perturbed(question: MarginalCounts, counts: np.ndarray, terms: Terms, bits: BitSource) -> NoisyCounts:
+def _add_noise(question: MarginalCounts, counts: np.ndarray, terms: Terms, bits: BitSource) -> NoisyCounts:
     """Add one independent noise value to each cell."""
     law = question.noise(terms.relation, terms.max_rows)  # [law]
     noisy = counts.reshape(-1) + noise_of(law, counts.size, bits)  # [noise]

@@ -22,7 +22,7 @@ def answer_misfit_rows(
     add-remove and replace-one neighbours with ``terms.max_rows`` rows per unit.
     """
     exact = [misfit_rows(question, rows) for question in questions]
-    return tuple(_perturbed(question, counts, terms, bits) for question, counts in zip(questions, exact, strict=True))
+    return tuple(_add_noise(question, counts, terms, bits) for question, counts in zip(questions, exact, strict=True))
 
 
 def misfit_rows(question: MisfitRows, rows: PrivateRows) -> np.ndarray:
@@ -39,7 +39,7 @@ def _fitting(name: str, domain: Domain) -> KeyedColumn:
     return KeyedColumn(name, groups, np.zeros((groups.groups - 1, 1), dtype=np.uint64))
 
 
-def _perturbed(question: MisfitRows, counts: np.ndarray, terms: Terms, bits: BitSource) -> NoisyRows:
+def _add_noise(question: MisfitRows, counts: np.ndarray, terms: Terms, bits: BitSource) -> NoisyRows:
     """Add one independent noise value to each number."""
     law = question.noise(terms.relation, terms.max_rows)  # [law]
     return NoisyRows(question, counts + noise_of(law, counts.size, bits), law)  # [noise]

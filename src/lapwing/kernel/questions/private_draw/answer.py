@@ -34,10 +34,10 @@ def answer_private_draw(
     The privacy of the published variant is proved too; its accuracy theorem is not derived here.
     """
     del terms  # the room has compared them with each question
-    return tuple(_drawn(question, rows.source, bits) for question in questions)
+    return tuple(_draw_rows(question, rows.source, bits) for question in questions)
 
 
-def _drawn(question: PrivateDraw, source: CodedSource, bits: BitSource) -> DrawnRows:
+def _draw_rows(question: PrivateDraw, source: CodedSource, bits: BitSource) -> DrawnRows:
     """Draw the rows of one answer."""
     places = weighted_draws(exact_weights(question, source), question.draws, bits)  # [draw]
     return DrawnRows(question, places if question.points is None else question.points[places])

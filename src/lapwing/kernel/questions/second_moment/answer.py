@@ -22,10 +22,10 @@ def answer_second_moment(
     Guarantee: each answer is ε-DP (discrete Laplace) or ρ-zCDP (discrete Gaussian) at its question's cost, for
     add-remove and replace-one neighbours (the paper's bound: replace-one) with ``terms.max_rows`` rows per unit.
     """
-    return tuple(_perturbed(question, rows.source, terms, bits) for question in questions)
+    return tuple(_add_noise(question, rows.source, terms, bits) for question in questions)
 
 
-def _perturbed(question: SecondMoment, source: CodedSource, terms: Terms, bits: BitSource) -> NoisySums:
+def _add_noise(question: SecondMoment, source: CodedSource, terms: Terms, bits: BitSource) -> NoisySums:
     """Add one independent noise value to each product."""
     law = question.noise(terms.relation, terms.max_rows)  # [law]
     exact = exact_products(question.coordinates, source)[question.pairs]

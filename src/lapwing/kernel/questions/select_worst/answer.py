@@ -25,7 +25,7 @@ def answer_select_worst(
     were counted before.
     """
     found = misfits(questions, rows.tables)
-    return tuple(_selected(question, each, terms, bits) for question, each in zip(questions, found, strict=True))
+    return tuple(_select(question, each, terms, bits) for question, each in zip(questions, found, strict=True))
 
 
 def misfits(questions: Sequence[SelectWorst], tables: ExactTables) -> list[np.ndarray]:
@@ -33,7 +33,7 @@ def misfits(questions: Sequence[SelectWorst], tables: ExactTables) -> list[np.nd
     return tables.sums(questions, misfit_sums)  # [count]
 
 
-def _selected(question: SelectWorst, found: np.ndarray, terms: Terms, bits: BitSource) -> Selected:
+def _select(question: SelectWorst, found: np.ndarray, terms: Terms, bits: BitSource) -> Selected:
     """Draw one candidate; its score is how far the model is off in it, less the penalty."""
     bound = question.sensitivity(terms.relation, terms.max_rows).l1  # [bound]
     choice = exponential_mechanism(found - question.penalties, question.epsilon, bound, bits)  # [draw]

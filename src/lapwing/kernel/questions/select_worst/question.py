@@ -19,9 +19,9 @@ from lapwing.kernel.noise_law import NoisyTable, Sensitivity, row_sensitivity
 from lapwing.kernel.plain import MAX_CELLS
 from lapwing.kernel.questions.questions import RECORDS, Given, Part, WithoutDelta
 from lapwing.kernel.terms import Relation, Terms
-from lapwing.maths.arrays import frozen, read_only
+from lapwing.maths.arrays import freeze, read_only
 from lapwing.schema.groupings.grouping import Grouping
-from lapwing.schema.groupings.hierarchies import merged_groups
+from lapwing.schema.groupings.hierarchies import merge_groups
 from lapwing.schema.schemas import Schema
 
 Levels = tuple[tuple[Grouping, ...], ...]
@@ -97,7 +97,7 @@ class SelectWorst(WithoutDelta["Selected"]):
                 "candidates must be int64 of shape (candidates, axes, 2), at least one; give positions and levels",
                 code="LW641",
             )
-        object.__setattr__(self, "candidates", frozen(given))
+        object.__setattr__(self, "candidates", freeze(given))
         layout = layout_of(_Same(self.levels, self.candidates))
         object.__setattr__(self, "candidate_count", layout.offsets.size - 1)
         object.__setattr__(self, "digest", self._fixed(layout))
@@ -134,7 +134,7 @@ class SelectWorst(WithoutDelta["Selected"]):
                     f"the {name} of a selection must be int64 of shape ({size},), got {given.dtype} of {given.shape}",
                     code="LW641",
                 )
-            object.__setattr__(self, name, frozen(given))
+            object.__setattr__(self, name, freeze(given))
         if self.penalties.min() < -LARGEST_SCORE or self.penalties.max() > LARGEST_SCORE:
             raise ParameterError("penalties must lie between -2**60 and 2**60; give numbers of records", code="LW641")
         head = json.dumps([self.kind, self.notion, str(self.epsilon), list(self.columns)]).encode()
@@ -271,7 +271,7 @@ def layout_of(asked: _Same) -> Layout:
     """Return the layout of candidates, after checking them; the last few are remembered."""
     levels, candidates = asked.levels, asked.candidates
     for place, resolutions in enumerate(levels):
-        if not resolutions or any(merged_groups(resolutions[0], coarse) is None for coarse in resolutions[1:]):
+        if not resolutions or any(merge_groups(resolutions[0], coarse) is None for coarse in resolutions[1:]):
             raise ParameterError(
                 f"the levels of column number {place} of a selection must be at least one, each merging groups of the "
                 "first; build the later ones from it",

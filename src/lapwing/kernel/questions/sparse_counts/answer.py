@@ -27,10 +27,12 @@ def answer_sparse_counts(
     ``terms.max_rows`` rows per unit: it has the law of one noise value on each leaf, of which those below the
     threshold are left out.
     """
-    return tuple(_counted(question, CellRows.of(question.tree, rows.source), terms, bits) for question in questions)
+    return tuple(
+        _count_leaves(question, CellRows.of(question.tree, rows.source), terms, bits) for question in questions
+    )
 
 
-def _counted(question: SparseCounts, rows: CellRows, terms: Terms, bits: BitSource) -> NoisyCells:
+def _count_leaves(question: SparseCounts, rows: CellRows, terms: Terms, bits: BitSource) -> NoisyCells:
     """Return the noisy counts of the leaves on the first level, then of the listed ones."""
     tree, law = question.tree, question.noise(terms.relation, terms.max_rows)  # [law]
     cells, starts, stops = rows.first_cells()
@@ -38,7 +40,7 @@ def _counted(question: SparseCounts, rows: CellRows, terms: Terms, bits: BitSour
     _, at_split, at_rows = np.intersect1d(split, ranks, assume_unique=True, return_indices=True)
     is_leaf = np.ones(len(ranks), dtype=bool)
     is_leaf[at_rows] = False
-    full, full_counts = _kept(question, ranks[is_leaf], rows.counts(starts, stops)[is_leaf], law, bits)
+    full, full_counts = _keep_large(question, ranks[is_leaf], rows.counts(starts, stops)[is_leaf], law, bits)
     empty, empty_counts = _empties(question, np.union1d(ranks, split), law, bits)
     leaves = np.concatenate((full, empty))
     order = np.argsort(leaves, kind="stable")
@@ -46,12 +48,12 @@ def _counted(question: SparseCounts, rows: CellRows, terms: Terms, bits: BitSour
     ranges = np.zeros((2, len(split)), dtype=np.int64)
     ranges[:, at_split] = starts[at_rows], stops[at_rows]
     exact = np.concatenate([np.empty(0, dtype=np.int64), *rows.leaf_counts(*ranges)])
-    listed, listed_counts = _kept(question, np.arange(len(exact)), exact, law, bits)
+    listed, listed_counts = _keep_large(question, np.arange(len(exact)), exact, law, bits)
     counts = np.concatenate((np.concatenate((full_counts, empty_counts))[order], listed_counts))
     return NoisyCells(question, tree.cells_of(leaves[order]), listed, counts, law)
 
 
-def _kept(
+def _keep_large(
     question: SparseCounts, names: np.ndarray, exact: np.ndarray, law: NoiseLaw, bits: BitSource
 ) -> tuple[np.ndarray, np.ndarray]:
     """Add noise to counts, and return the names and noisy counts of those that reach the threshold."""

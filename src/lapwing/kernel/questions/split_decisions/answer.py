@@ -27,10 +27,12 @@ def answer_split_decisions(
     Guarantee: each answer costs what its question says, for add-remove and replace-one neighbours with
     ``terms.max_rows`` rows per unit; every existing cell decides with its own noise, empty or not.
     """
-    return tuple(_decided(question, CellRows.of(question.tree, rows.source), terms, bits) for question in questions)
+    return tuple(
+        _decide_splits(question, CellRows.of(question.tree, rows.source), terms, bits) for question in questions
+    )
 
 
-def _decided(question: SplitDecisions, rows: CellRows, terms: Terms, bits: BitSource) -> Splits:
+def _decide_splits(question: SplitDecisions, rows: CellRows, terms: Terms, bits: BitSource) -> Splits:
     """Decide level by level from the first one down; only cells whose parent was split go on deciding."""
     tree, law = question.tree, question.noise(terms.relation, terms.max_rows)  # [law]
     cells, starts, stops = _first_splits(question, rows, law, bits)

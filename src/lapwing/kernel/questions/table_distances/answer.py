@@ -27,10 +27,10 @@ def answer_table_distances(
     """
     anew = [replace(question) for question in questions]  # [anew]
     exact = exact_distances(anew, rows.source)
-    return tuple(_perturbed(question, total, terms, bits) for question, total in zip(anew, exact, strict=True))
+    return tuple(_add_noise(question, total, terms, bits) for question, total in zip(anew, exact, strict=True))
 
 
-def _perturbed(question: TableDistances, exact: int, terms: Terms, bits: BitSource) -> NoisySums:
+def _add_noise(question: TableDistances, exact: int, terms: Terms, bits: BitSource) -> NoisySums:
     """Add one noise value to the sum."""
     law = question.noise(terms.relation, terms.max_rows)  # [law]
     return NoisySums(question, exact + noise_of(law, 1, bits), law)  # [noise]

@@ -25,10 +25,10 @@ def answer_tree_counts(
     """
     tables = [tuple(zip(question.columns, question.groupings, strict=True)) for question in questions]  # [count]
     exact = rows.source.count(tables)
-    return tuple(_perturbed(question, counts, terms, bits) for question, counts in zip(questions, exact, strict=True))
+    return tuple(_add_noise(question, counts, terms, bits) for question, counts in zip(questions, exact, strict=True))
 
 
-def _perturbed(question: TreeCounts, counted: np.ndarray, terms: Terms, bits: BitSource) -> NoisyTree:
+def _add_noise(question: TreeCounts, counted: np.ndarray, terms: Terms, bits: BitSource) -> NoisyTree:
     """Add one independent noise value to each cell of each released level, from the root downwards."""
     laws = question.noises(terms.relation, terms.max_rows)  # [law]
     exact = exact_levels(question, counted)
@@ -50,16 +50,16 @@ def exact_levels(question: TreeCounts, counted: np.ndarray) -> tuple[np.ndarray,
     level = counted.reshape(tuple(grouping.groups for grouping in question.groupings))
     for axis, nested in enumerate(question.hierarchies):  # [fold]
         firsts, covered = nested.alone(nested.depth)
-        level = _summed(level[(slice(None),) * axis + (slice(covered),)], firsts, axis)
+        level = _run_sums(level[(slice(None),) * axis + (slice(covered),)], firsts, axis)
     levels = [level]
     for place in range(len(question.schedule), 0, -1):  # [sum]
         axis, parents = question.parents(place)
         firsts = np.flatnonzero(np.diff(parents, prepend=-1))
-        levels.append(_summed(levels[-1], firsts, axis))
+        levels.append(_run_sums(levels[-1], firsts, axis))
     return tuple(reversed(levels))
 
 
-def _summed(cells: np.ndarray, firsts: np.ndarray, axis: int) -> np.ndarray:
+def _run_sums(cells: np.ndarray, firsts: np.ndarray, axis: int) -> np.ndarray:
     """Sum runs of neighbouring cells along an axis; each run goes from its first cell to the next run's first."""
     if firsts.size == cells.shape[axis]:
         return cells

@@ -46,7 +46,7 @@ def factors(shares: Floats, weights: Floats, power: int) -> Floats:
     return noise
 
 
-def refined(shares: Floats, weights: Floats, power: int) -> Floats:
+def improve_divisions(shares: Floats, weights: Floats, power: int) -> Floats:
     """Improve divisions of the budget; each round lowers the bound or leaves it.
 
     The bound is convex in the precisions, so Jensen's inequality majorises it by ``Σ_i A_i / sqrt(precision_i)``,
@@ -62,7 +62,7 @@ def refined(shares: Floats, weights: Floats, power: int) -> Floats:
     return shares
 
 
-def pruned(shares: Floats, weights: Floats, power: int) -> Floats:
+def drop_small_shares(shares: Floats, weights: Floats, power: int) -> Floats:
     """Leave out levels whose small share is worth nothing."""
     fewer = np.where(shares < SMALL_SHARE, 0.0, shares)
     fewer[-1] = max(shares[-1], LEAST_SHARE)
@@ -116,7 +116,7 @@ def value_functions(weights: tuple[float, ...], power: int) -> Floats:
     return values
 
 
-def traced(values: Floats, weights: Floats, power: int) -> Floats:
+def backtrack(values: Floats, weights: Floats, power: int) -> Floats:
     """Follow the best moves of the dynamic programme from the deepest level to the top."""
     grid = parts = _grid()
     shares = np.zeros(len(weights))
@@ -316,12 +316,12 @@ def _optimal(deltas: tuple[float, ...], notion: Notion, root: Root) -> tuple[Fra
 
     power = 2 if notion == "pure" else 1
     exponent = 0.5 if notion == "pure" else 2 / 3
-    start = traced(value_functions(tuple(weights.tolist()), power), weights, power)
+    start = backtrack(value_functions(tuple(weights.tolist()), power), weights, power)
     # The paper's shares, kept away from 0, lie in the basin where every level is asked for.
     paper = np.maximum(np.array(deltas[first:]), max(deltas[first:]) * 1e-12) ** exponent
-    improved = refined(np.array([start, paper / paper.sum()]), weights, power)
+    improved = improve_divisions(np.array([start, paper / paper.sum()]), weights, power)
     best = improved[factors(improved, weights, power).argmin()]
-    shares[first:] = pruned(best, weights, power)
+    shares[first:] = drop_small_shares(best, weights, power)
     return _exact(shares)
 
 

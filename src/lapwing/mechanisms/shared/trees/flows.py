@@ -129,8 +129,8 @@ def flow_costs(levels: Sequence[Floats], metric: CellMetric) -> Floats:
             batched = Split(split.axis + 1, split.parent)
             parts = _parts(batched, metric.lengths[level - 1][split.axis], metric.lengths[level][split.axis], mass.ndim)
             faces = _through(levels[level - 1], mass, faces, batched, parts)
-            even = _shared(even, batched, parts)
-        cost = _crossed(mass, faces, metric, level)
+            even = _even_mass(even, batched, parts)
+        cost = _crossing_cost(mass, faces, metric, level)
         if jumps:
             left = mass - sum(high - low for low, high in faces) - levels[0] * even
             cost = cost + _sums(np.abs(left)) / 2
@@ -181,7 +181,7 @@ def _through(above: Floats, below: Floats, faces: Faces, split: Split, parts: Pa
     return new
 
 
-def _shared(above: Floats, split: Split, parts: Parts) -> Floats:
+def _even_mass(above: Floats, split: Split, parts: Parts) -> Floats:
     """Return the mass of the children where that of each cell is even."""
     below = np.empty(split.below(above.shape))
     for family, share, _ in parts:
@@ -192,7 +192,7 @@ def _shared(above: Floats, split: Split, parts: Parts) -> Floats:
     return below
 
 
-def _crossed(mass: Floats, faces: Faces, metric: CellMetric, level: int) -> Floats:
+def _crossing_cost(mass: Floats, faces: Faces, metric: CellMetric, level: int) -> Floats:
     """Return the cost of what flows through the cells of a level, as they are."""
     lengths, axes = metric.lengths[level], len(faces)
     sizes = []
@@ -217,11 +217,11 @@ def spread_out(levels: Sequence[Floats], metric: CellMetric) -> list[Floats]:
         split, above = metric.splits[level - 1], kept[-1]
         batched = Split(split.axis + 1, split.parent)
         parts = _parts(batched, metric.lengths[level - 1][split.axis], metric.lengths[level][split.axis], above.ndim)
-        kept.append(_shared(above, batched, parts))
+        kept.append(_even_mass(above, batched, parts))
     return kept
 
 
-def summed(leaves: Floats, splits: Sequence[Split]) -> list[Floats]:
+def level_sums(leaves: Floats, splits: Sequence[Split]) -> list[Floats]:
     """Return the sums of all levels of trees, shape ``(tables, *shape)`` each, from those of their deepest level."""
     levels = [leaves]
     for split in reversed(splits):

@@ -70,7 +70,7 @@ def tree_splits(question: TreeCounts) -> tuple[Split, ...]:
     return tuple(Split(*question.parents(level)) for level in range(1, len(question.costs)))
 
 
-def fitted_leaves(
+def fit_leaves(
     noisy: NoisyTree, root: KnownRoot | None, rng: np.random.Generator, priors: Sequence[Sequence[Floats]] = ()
 ) -> np.ndarray:
     """Return the counts of the deepest level by a fit that shrinks what noise explains, and fair rounding."""

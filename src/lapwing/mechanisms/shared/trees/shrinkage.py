@@ -78,7 +78,7 @@ class LevelLaw:
         return cls(ONE_SIDED, given, (UNEVEN, *[UNLIKE] * priors))
 
 
-def guessed(share: Floats, priors: Sequence[tuple[Floats, Floats]]) -> tuple[Floats, Floats, Floats]:
+def initial_halves(share: Floats, priors: Sequence[tuple[Floats, Floats]]) -> tuple[Floats, Floats, Floats]:
     """Return the centres and spreads of `Halves`, and what they count."""
     centres = [share, *((left + share) / (whole + 1) for left, whole in priors)]
     spreads = [part * (1 - part) / (whole + 2) for part, (_, whole) in zip(centres[1:], priors, strict=True)]
@@ -114,7 +114,7 @@ def shrunk_fit(
         counts = [(each[level], each[level + 1]) for each in priors]
         pairs = []
         for family in split.dividing:
-            estimated = _estimated(fit[level], fit[level + 1], spreads[level + 1], split, family)
+            estimated = _least_squares_halves(fit[level], fit[level + 1], spreads[level + 1], split, family)
             pairs.append(_halves(estimated, share, counts, split, family))
         left = np.zeros(0)
         if pairs:
@@ -142,10 +142,10 @@ def _halves(
         (split.at(below, family.left).reshape(-1), split.at(above, family.parents).reshape(-1))
         for above, below in priors
     ]
-    return *(each.reshape(-1) for each in estimated), *guessed(even, told)
+    return *(each.reshape(-1) for each in estimated), *initial_halves(even, told)
 
 
-def _estimated(
+def _least_squares_halves(
     above: Floats, below: Floats, spreads: Floats, split: Split, family: Family
 ) -> tuple[Floats, Floats, Floats]:
     """Return the parents' counts, the least-squares estimates of their left children, and the variance of these."""

@@ -116,7 +116,7 @@ def _transports(tree: NoiseTree, simulations: int, rng: np.random.Generator) -> 
     transports = []
     for trees in _chunks(simulations, max(CHUNK_NODES // tree.nodes, 1)):
         noise = [
-            None if math.isinf(parameter) else drawn_noise(tree.kind, parameter, (trees, *shape), rng)
+            None if math.isinf(parameter) else simulate_noise(tree.kind, parameter, (trees, *shape), rng)
             for parameter, shape in zip(tree.parameters, shapes, strict=True)
         ]
         pooled = pooled_estimates(noise, splits, weights)
@@ -153,10 +153,10 @@ def _flow(error: Floats, diameters: Floats) -> Floats:
     return flow
 
 
-def drawn_noise(kind: Kind, parameter: float, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
+def simulate_noise(kind: Kind, parameter: float, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
     """Draw integer noise for a simulation; it protects nobody, and is exact up to the rounding of floats.
 
-    >>> drawn_noise("laplace", 0.0, (2,), np.random.default_rng(1)).tolist()
+    >>> simulate_noise("laplace", 0.0, (2,), np.random.default_rng(1)).tolist()
     [0.0, 0.0]
     """
     if parameter == 0:

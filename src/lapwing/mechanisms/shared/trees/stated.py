@@ -8,9 +8,9 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from lapwing.mechanisms.shared.trees.flows import CellMetric, flow_costs, spread_out, summed
+from lapwing.mechanisms.shared.trees.flows import CellMetric, flow_costs, level_sums, spread_out
 from lapwing.mechanisms.shared.trees.model import Placement
-from lapwing.mechanisms.shared.trees.simulation import Kind, drawn_noise, noise_variance
+from lapwing.mechanisms.shared.trees.simulation import Kind, noise_variance, simulate_noise
 from lapwing.mechanisms.shared.trees.trees import Split, level_shapes, linear_fit
 from lapwing.model.certificate.statements import Statement
 
@@ -103,7 +103,7 @@ def stated_distance(counted: CountedTree, shares: Floats, placement: Placement, 
     total = float(fit[0].sum())
     if total <= 0:
         return 1.0
-    seen, model = [each / total for each in fit], summed(shares[None], counted.metric.splits)
+    seen, model = [each / total for each in fit], level_sums(shares[None], counted.metric.splits)
     far = flow_costs([one - other for one, other in zip(model, seen, strict=False)], metric)[:, 0]
     noise = _noise_bounds(first, model[: len(seen)], far, total, rng)
     inner = np.array([float((level[0] * each).sum()) for level, each in zip(seen, metric.inner, strict=True)])
@@ -151,7 +151,7 @@ def _simulated(
     costs, sums = [], []
     for trees in _chunks(count, max(1, CHUNK_NODES // first.nodes)):
         drawn = [
-            None if math.isinf(parameter) else drawn_noise(first.kind, parameter, (trees, *shape), rng)
+            None if math.isinf(parameter) else simulate_noise(first.kind, parameter, (trees, *shape), rng)
             for parameter, shape in zip(first.parameters, first.shapes, strict=True)
         ]
         noise = first.fit(drawn)

@@ -137,7 +137,7 @@ class CellSettings:
     is_box: bool = True
 
 
-def chosen_cells(
+def choose_cells(
     coordinates: Coordinates, moment: NoisySums, totals: Totals, most: float, settings: CellSettings
 ) -> Projection | None:
     """Return the cells along the leading directions of a noisy second moment."""
@@ -148,7 +148,7 @@ def chosen_cells(
     return cut_directions(coordinates, covariance, totals.mean, bins)
 
 
-def solved(
+def solve_means(
     moment: NoisySums, counts: NoisySums, sums: NoisySums, totals: Totals, *, settings: CellSettings, project: Projector
 ) -> Means:
     """Return weights and means from all answers: ratios, then calibrated to totals and second moment."""
@@ -164,16 +164,16 @@ def solved(
     damping = max(1.0, noise) if settings.damping is None else settings.damping
     means = project(cell_sums / np.maximum(weights * pooled.rows, damping)[:, None])
     if settings.calibrate:
-        means = _calibrated(means, weights, pooled, project)
+        means = _calibrate(means, weights, pooled, project)
     if settings.fit_moments and cells > 1:
         covariance = covariance_of(moment, pooled)
         own = weighted_covariance(means, weights, pooled.mean)
         aim, trust = shrunk_covariance(own, covariance.between, covariance.pairs, covariance.sd)
         if trust >= LEAST_TRUST:
             means = fitted_means(means, weights, aim, covariance.pairs, project)
-            means = _calibrated(means, weights, pooled, project) if settings.calibrate else means
+            means = _calibrate(means, weights, pooled, project) if settings.calibrate else means
     if settings.calibrate and settings.is_box:
-        means = raked(means, weights, project(pooled.mean[None])[0], moment.question.coordinates)
+        means = rake_means(means, weights, project(pooled.mean[None])[0], moment.question.coordinates)
     return Means(weights, means, pooled.rows)
 
 
@@ -196,14 +196,14 @@ def cell_questions(
     )
 
 
-def _calibrated(means: np.ndarray, weights: np.ndarray, totals: Totals, project: Projector) -> np.ndarray:
+def _calibrate(means: np.ndarray, weights: np.ndarray, totals: Totals, project: Projector) -> np.ndarray:
     """Return means whose weighted mean is nearer to that of the totals: shifted alike, and projected."""
     for _ in range(CALIBRATIONS):
         means = project(means + (totals.mean - weighted_mean(means, weights)))
     return means
 
 
-def raked(means: np.ndarray, weights: np.ndarray, mean: np.ndarray, coordinates: Coordinates) -> np.ndarray:
+def rake_means(means: np.ndarray, weights: np.ndarray, mean: np.ndarray, coordinates: Coordinates) -> np.ndarray:
     """Return means whose weighted mean is as given, column by column: shares are scaled, proportional fitting.
 
     Shifts and projections do not get there where most cells are at 0: rare categories, and sums of money that most rows

@@ -166,7 +166,7 @@ def projector(coordinates: Coordinates, own: Projector | None = None) -> Project
     if coordinates.convex_set == "simplex":
         return rows_on_simplex
     box = _blocks(coordinates).project
-    return box if own is None else lambda points: checked_projection(own, box(points), box)
+    return box if own is None else lambda points: check_projection(own, box(points), box)
 
 
 def _as_numbers(returned: object) -> np.ndarray:
@@ -193,7 +193,7 @@ def _blocks(coordinates: Coordinates) -> Blocks:
     return Blocks(lows, [np.array(blocks) for blocks in by_width.values()])
 
 
-def checked_projection(own: Projector, points: np.ndarray, box: Projector) -> np.ndarray:
+def check_projection(own: Projector, points: np.ndarray, box: Projector) -> np.ndarray:
     """Return what a projection of one's own makes of points, or refuse it."""
     found = _as_numbers(own(points.copy()))
     if found.shape != points.shape or not np.isfinite(found).all():

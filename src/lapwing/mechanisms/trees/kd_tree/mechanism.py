@@ -1,7 +1,7 @@
 """KDTree splits cells where there are many rows, and counts the leaves afresh; Grid is KDTree without decisions.
 
-ask -> solve -> model: noisy decisions from the root down (KDTree), noisy counts of the leaves, one atom per leaf that is
-kept. A grid may have more cells than can be written out.
+ask -> solve -> model: noisy decisions from the root down (KDTree), noisy counts of the leaves, one atom per leaf
+that is kept. A grid may have more cells than can be written out.
 """
 
 import math
@@ -25,7 +25,7 @@ from lapwing.kernel.room.curator import Curator
 from lapwing.kernel.terms import Terms
 from lapwing.maths.selection_threshold import least_safe
 from lapwing.mechanisms.shared.base import Mechanism, Questions
-from lapwing.mechanisms.shared.one_way import T, known_rows, told_rows
+from lapwing.mechanisms.shared.one_way import T, public_or_expected_rows, public_or_noisy_rows
 from lapwing.mechanisms.shared.priors import Codes, spread_codes
 from lapwing.mechanisms.shared.settings import check_choice, check_number
 from lapwing.mechanisms.shared.trees.cell_levels import epsilon_of
@@ -186,8 +186,8 @@ class KDTree(Mechanism):
 
     def run(self, curator: Curator, schema: Schema, budget: Budget, rng: np.random.Generator) -> ReleasedModel:
         """Return one atom per leaf with a positive count, and one per cell of the priors' rows."""
-        rows, left = known_rows(curator, budget) if self._is_steered else (1.0, budget)
-        decisions, counts = asked_within(partial(self._questions, schema, left, curator.terms), rows)
+        rows, left = public_or_noisy_rows(curator, budget) if self._is_steered else (1.0, budget)
+        decisions, counts = ask_within_memory(partial(self._questions, schema, left, curator.terms), rows)
 
         # Ask, with ε' + ε'' = ε (Theorem 8): which cells are split, then the noisy counts of the leaves.
         if decisions is not None:
@@ -367,8 +367,8 @@ class Grid(Mechanism):
     def run(self, curator: Curator, schema: Schema, budget: Budget, rng: np.random.Generator) -> ReleasedModel:  # noqa: ARG002
         """Return one atom per kept cell."""
         is_given, terms = self._is_given, curator.terms
-        rows, left = (1.0, budget) if is_given else known_rows(curator, budget)
-        question = asked_within(partial(self._question, schema, left, terms), rows)
+        rows, left = (1.0, budget) if is_given else public_or_noisy_rows(curator, budget)
+        question = ask_within_memory(partial(self._question, schema, left, terms), rows)
 
         # Ask (Algorithm 1, lines 9 and 10): noise on v, and the filter t; of empty cells by Algorithm 5.
         (noisy,) = curator.ask(question)
@@ -405,7 +405,7 @@ class Grid(Mechanism):
         noise = question.noise(terms.relation, terms.max_rows)
         expected = Statement("expected_cell_noise", noise.mean_absolute)
         if question.threshold is not None:
-            rows = told_rows(terms)
+            rows = public_or_expected_rows(terms)
             misplaced = filtered_error(noise, question.threshold, question.tree.cells, rows) / rows
             expected = Statement("expected_elsewhere", misplaced)
         return expected, cells_statement(question)
@@ -511,7 +511,7 @@ def default_threshold(noise: NoiseLaw, cells: int, rows: float) -> int:
     return least_safe(lambda threshold: log_empty_records(noise, threshold, cells) <= log_most)
 
 
-def asked_within(ask: Callable[[float], T], rows: float) -> T:
+def ask_within_memory(ask: Callable[[float], T], rows: float) -> T:
     """Return what is asked with a number of rows; with half as many, and half of these, while that is too much.
 
     More rows ask for finer cells, which memory may not hold. A check before the debit has asked with one row.
@@ -521,4 +521,4 @@ def asked_within(ask: Callable[[float], T], rows: float) -> T:
     except CapacityError:
         if rows <= 1.0:
             raise
-    return asked_within(ask, max(1.0, rows / 2))
+    return ask_within_memory(ask, max(1.0, rows / 2))

@@ -9,7 +9,7 @@ from lapwing.kernel.questions.shared.cells import CellTree
 from lapwing.kernel.questions.sparse_counts.question import NoisyCells
 from lapwing.mechanisms.shared.priors import Codes
 from lapwing.mechanisms.shared.trees.cell_levels import TreeLevel, tree_levels
-from lapwing.mechanisms.shared.trees.shrinkage import Floats, Halves, LevelLaw, fitted_law, guessed, leaning
+from lapwing.mechanisms.shared.trees.shrinkage import Floats, Halves, LevelLaw, fitted_law, initial_halves, leaning
 from lapwing.mechanisms.trees.kd_tree.cells import Cells, full_sums, shared_mass
 
 
@@ -42,7 +42,9 @@ def leaning_cells(
             left = one + (mass[first] - one - two) * share
             variance = noisy.noise.sd**2 * leaves[place][first + 1] * share
             rows = [(each.counts[place][first], each.counts[place - 1][above]) for each in placed]
-            halves = Halves(mass[first], left, variance, *guessed(_even(tree, place, cells[place - 1][above]), rows))
+            halves = Halves(
+                mass[first], left, variance, *initial_halves(_even(tree, place, cells[place - 1][above]), rows)
+            )
             law = fitted_law(halves, law)
             part = leaning(halves, law, own[first])
             mass[first], mass[first + 1] = part, mass[first] - part

@@ -21,7 +21,7 @@ from lapwing.kernel.questions.tree_counts.question import NoisyTree, TreeCounts
 from lapwing.kernel.room.curator import Curator
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.shared.base import Mechanism, Questions
-from lapwing.mechanisms.shared.one_way import bought_rows, fitted_law, one_way_grouping, told_rows
+from lapwing.mechanisms.shared.one_way import measure_row_count, one_way_grouping, one_way_law, public_or_expected_rows
 from lapwing.mechanisms.shared.priors import Codes, spread_codes
 from lapwing.mechanisms.shared.settings import check_choice, check_whole
 from lapwing.mechanisms.shared.trees.accuracy import (
@@ -31,11 +31,11 @@ from lapwing.mechanisms.shared.trees.accuracy import (
     planned_statements,
     released_statements,
 )
-from lapwing.mechanisms.shared.trees.flows import summed
+from lapwing.mechanisms.shared.trees.flows import level_sums
 from lapwing.mechanisms.shared.trees.model import (
     Placement,
     cells_as_model,
-    fitted_leaves,
+    fit_leaves,
     has_exact_root,
     known_root,
     tree_splits,
@@ -145,8 +145,8 @@ class PMM(Mechanism):
 
         # Ask (Algorithm 4, steps 1 and 2): n_theta + Z_theta for each cell of the tree, sigma_j on level j.
         is_told = self.variant == "paper" and self.depth is not None
-        bought, left = (None, budget) if is_told else bought_rows(curator, budget)
-        rows = float(told_rows(terms) if bought is None else max(1, whole_rows(int(bought.counts))))
+        bought, left = (None, budget) if is_told else measure_row_count(curator, budget)
+        rows = float(public_or_expected_rows(terms) if bought is None else max(1, whole_rows(int(bought.counts))))
         question, of_columns = self._questions(shapes, schema, terms, left, rows)
         (noisy,) = curator.ask(question)
         tables = curator.ask(*of_columns) if of_columns else ()
@@ -174,7 +174,7 @@ class PMM(Mechanism):
     ) -> tuple[Statement, ...]:
         """Return the expected distance between table and model."""
         (question,) = (each for each in questions if isinstance(each, TreeCounts))
-        rows, is_paper = float(told_rows(terms)), self.variant == "paper"
+        rows, is_paper = float(public_or_expected_rows(terms)), self.variant == "paper"
         tree = self._noise_tree(question, question.noises(terms.relation, terms.max_rows), schema, terms)
         (longest,) = tree_shapes(schema, None, self.max_nodes, is_paper=True)
         published = paper_plan(longest, terms, budget, self.depth if is_paper else None, rows)
@@ -226,7 +226,7 @@ class PMM(Mechanism):
         if self.variant == "paper":
             return greedy_leaves(noisy, terms.rows, self.consistency)  # Algorithm 3
         priors = [counted_prior(noisy.question, spread_codes(each, schema, rng)) for each in self.priors]
-        return fitted_leaves(noisy, known_root(noisy.question, terms.rows, bought), rng, priors)
+        return fit_leaves(noisy, known_root(noisy.question, terms.rows, bought), rng, priors)
 
 
 def counted_prior(question: TreeCounts, codes: Codes) -> list[Floats]:
@@ -237,7 +237,7 @@ def counted_prior(question: TreeCounts, codes: Codes) -> list[Floats]:
         for name, nested in zip(question.columns, question.hierarchies, strict=True)
     ]
     leaves = np.bincount(np.ravel_multi_index(runs, shape), minlength=math.prod(shape)).astype(np.float64)
-    return [each[0] for each in summed(leaves.reshape(1, *shape), tree_splits(question))]
+    return [each[0] for each in level_sums(leaves.reshape(1, *shape), tree_splits(question))]
 
 
 def with_columns(model: ReleasedModel, schema: Schema, tables: Sequence[NoisyCounts]) -> ReleasedModel:
@@ -245,6 +245,6 @@ def with_columns(model: ReleasedModel, schema: Schema, tables: Sequence[NoisyCou
     laws = dict(model.laws)
     for table in tables:
         (name,) = table.question.columns
-        law = fitted_law(table, schema.field(name).domain, float(max(1, model.rows)))
+        law = one_way_law(table, schema.field(name).domain, float(max(1, model.rows)))
         laws[name] = Indexed(np.zeros(model.atoms, dtype=np.uint8), law)
     return replace(model, laws=laws)

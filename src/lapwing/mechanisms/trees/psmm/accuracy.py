@@ -12,7 +12,7 @@ from lapwing.kernel.plain import MAX_CELLS
 from lapwing.mechanisms.shared.trees.flows import CutColumn, cell_metric, is_line
 from lapwing.mechanisms.shared.trees.model import Placement
 from lapwing.mechanisms.shared.trees.shapes import tree_shape
-from lapwing.mechanisms.shared.trees.simulation import check_rows, drawn_noise, noise_variance
+from lapwing.mechanisms.shared.trees.simulation import check_rows, noise_variance, simulate_noise
 from lapwing.mechanisms.shared.trees.stated import CountedTree, largest_cell, stated_distance
 from lapwing.mechanisms.shared.trees.trees import Split
 from lapwing.mechanisms.trees.psmm.box_cells import BoxCells, box_cells
@@ -181,7 +181,7 @@ def simulated_norms(cells: BoxCells, noise: NoiseLaw, rng: np.random.Generator) 
     norms, sums = [], []
     for start in range(0, count, together):
         shape = (min(together, count - start), *cells.shape)
-        drawn = drawn_noise(noise.kind, float(noise.parameter), shape, rng)
+        drawn = simulate_noise(noise.kind, float(noise.parameter), shape, rng)
         norms.append(noise_transport(cells.layers(drawn), cells.unit))
         sums.append(drawn.reshape(shape[0], -1).sum(axis=1))
     return np.concatenate(norms), np.concatenate(sums)

@@ -66,7 +66,7 @@ def cover_line(counts: Integers, lengths: Integers) -> Integers:
     return sums[1:] - sums[:-1]
 
 
-def fitted_measure(counts: np.ndarray, cells: BoxCells, total: int | None) -> np.ndarray:
+def nearest_measure(counts: np.ndarray, cells: BoxCells, total: int | None) -> np.ndarray:
     """Return the measure without negative counts that is nearest in bounded-Lipschitz distance.
 
     counts: int64, shape ``cells.shape``, noisy; total: what the result sums to; None for the sum of the counts. Returns
@@ -83,7 +83,7 @@ def fitted_measure(counts: np.ndarray, cells: BoxCells, total: int | None) -> np
         return np.zeros(cells.shape)
     added = max(0, wanted - int(counts.sum()))
     if len(cells.axes) == 1 and not added:
-        left = _covered_lines(counts, cells)
+        left = _cover_lines(counts, cells)
     else:
         flat = np.ascontiguousarray(counts).reshape(-1)
         left = cover_deficits(flat, cells.steps(), price=1 / cells.unit, free=added).reshape(cells.shape)
@@ -92,7 +92,7 @@ def fitted_measure(counts: np.ndarray, cells: BoxCells, total: int | None) -> np
     return project_to_simplex(left, float(wanted))
 
 
-def _covered_lines(counts: np.ndarray, cells: BoxCells) -> np.ndarray:
+def _cover_lines(counts: np.ndarray, cells: BoxCells) -> np.ndarray:
     """Return the counts moved along lines of runs until no line has both signs.
 
     A line with a positive sum covers its own negative counts, at less than the price 1 of mass from elsewhere; a line

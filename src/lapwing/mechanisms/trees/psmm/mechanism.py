@@ -18,7 +18,7 @@ from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.room.curator import Curator
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.shared.base import Mechanism, Questions
-from lapwing.mechanisms.shared.one_way import SEEN_DEVIATIONS, known_rows, told_rows
+from lapwing.mechanisms.shared.one_way import SEEN_DEVIATIONS, public_or_expected_rows, public_or_noisy_rows
 from lapwing.mechanisms.shared.settings import check_choice, check_whole
 from lapwing.mechanisms.shared.trees.model import Placement
 from lapwing.mechanisms.trees.psmm.accuracy import (
@@ -28,7 +28,7 @@ from lapwing.mechanisms.trees.psmm.accuracy import (
     suitable_cells,
 )
 from lapwing.mechanisms.trees.psmm.box_cells import BoxCells, box_cells, cells_of
-from lapwing.mechanisms.trees.psmm.measures import fitted_measure, measure_as_model, model_as_measure
+from lapwing.mechanisms.trees.psmm.measures import measure_as_model, model_as_measure, nearest_measure
 from lapwing.model.certificate.statements import Statement
 from lapwing.model.model import ReleasedModel
 from lapwing.schema.schemas import Schema
@@ -123,12 +123,12 @@ class PSMM(Mechanism):
             )
 
         # Ask (Algorithm 1): n_i + Z_i for each cell; N nu is the signed measure with these masses.
-        rows, left = (1.0, budget) if self.cells is not None else known_rows(curator, budget)
+        rows, left = (1.0, budget) if self.cells is not None else public_or_noisy_rows(curator, budget)
         cells = self._chosen_cells(schema, curator.terms, left, rows)
         (noisy,) = curator.ask(MarginalCounts(columns=cells.columns, groupings=cells.groupings, cost=left))
 
         # Solve (Algorithm 2, as a flow between neighbouring cells): the measure nearest to N nu.
-        measure = fitted_measure(cells.within(noisy.counts), cells, self._total(curator.terms, noisy, cells))
+        measure = nearest_measure(cells.within(noisy.counts), cells, self._total(curator.terms, noisy, cells))
 
         # Model: rows in the cells, in proportion to it; the paper puts all at one y_i of the cell.
         return measure_as_model(schema, cells, measure, curator.terms.rows, self.placement)
@@ -153,7 +153,9 @@ class PSMM(Mechanism):
         del budget
         (question,) = (each for each in questions if isinstance(each, MarginalCounts))
         cells, noise = cells_of(schema, question.groupings), question.noise(terms.relation, terms.max_rows)
-        return planned_statements(cells, noise, float(told_rows(terms)), rng, is_sum_public=self.surplus == "lp")
+        return planned_statements(
+            cells, noise, float(public_or_expected_rows(terms)), rng, is_sum_public=self.surplus == "lp"
+        )
 
     def _chosen_cells(self, schema: Schema, terms: Terms, budget: Budget, rows: float) -> BoxCells:
         """Return as many cells as were asked for, else as many as suit the noise."""

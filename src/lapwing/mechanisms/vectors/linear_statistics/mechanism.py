@@ -19,7 +19,7 @@ from lapwing.kernel.terms import Terms
 from lapwing.maths.noise_tails import sum_tail
 from lapwing.mechanisms.registry import MECHANISMS
 from lapwing.mechanisms.shared.base import CertifiedMeans, Mechanism, OwnPoints, Questions
-from lapwing.mechanisms.shared.one_way import told_rows
+from lapwing.mechanisms.shared.one_way import public_or_expected_rows
 from lapwing.mechanisms.shared.priors import PublicRows
 from lapwing.mechanisms.shared.settings import check_choice, check_number, check_whole
 from lapwing.mechanisms.vectors.linear_statistics.densities import (
@@ -36,15 +36,15 @@ from lapwing.mechanisms.vectors.linear_statistics.points import (
     points_of,
 )
 from lapwing.mechanisms.vectors.linear_statistics.statistics import (
-    Measured,
+    MeasuredStatistics,
     WorkloadQuestion,
     certified_means,
     certified_statements,
-    measured,
     of_workload,
-    stacked,
+    stack,
+    statistics_of,
     unit_of,
-    weighed_statistics,
+    weighted_statistics,
     workload_questions,
 )
 from lapwing.model.certificate.notices import Notice
@@ -180,13 +180,13 @@ class LinearStatistics(Mechanism):
         mu = self._measured_mu(noting, schema, of_mu, rng)
         groupings = one_way_groupings(schema, self.bins)
         points = draw_points(mu, schema, groupings, (self.points, float(self.mix_uniform)), rng)
-        found = measured(curator.ask(*questions), curator.terms.rows)
+        found = statistics_of(curator.ask(*questions), curator.terms.rows)
 
         # Solve: h* = argmin max_f |sum_i f(z_i) h(z_i) - b_f| over densities h on the points (step 2), or the even one.
         matrix, targets = found.program(points, schema)
         if self.solver == "max-entropy":
-            more = weighed_statistics(noting.answers, points, schema, (found.sd, found.least_rows))
-            matrix, targets = (matrix, targets) if more is None else stacked(*zip((matrix, targets), more, strict=True))
+            more = weighted_statistics(noting.answers, points, schema, (found.sd, found.least_rows))
+            matrix, targets = (matrix, targets) if more is None else stack(*zip((matrix, targets), more, strict=True))
         h = self._density(matrix, targets, found.sd / found.least_rows)
 
         # Model: rows are drawn from the points with density h* (step 3).
@@ -240,7 +240,7 @@ class LinearStatistics(Mechanism):
         workload = self._of_workload(questions, schema, terms)
         law, one = (
             workload[0].noise(terms.relation, terms.max_rows),
-            told_rows(terms) * getattr(workload[0], "scale", 1),
+            public_or_expected_rows(terms) * getattr(workload[0], "scale", 1),
         )
         size = sum(math.prod(each.shape) for each in workload if each.columns)
         largest = sum_tail(law.kind, law.parameter, 1, self._failure / (size + 1))
@@ -293,9 +293,9 @@ class LinearStatistics(Mechanism):
         """Return those of all questions, or answers, that are for the statistics."""
         return of_workload(every, schema, self.degree, terms.rows, has_statistics=bool(self.statistics))
 
-    def _measured(self, schema: Schema, terms: Terms, answers: Sequence[Answer]) -> Measured:
+    def _measured(self, schema: Schema, terms: Terms, answers: Sequence[Answer]) -> MeasuredStatistics:
         """Return the noisy statistics of a release."""
-        return measured(self._of_workload(answers, schema, terms), terms.rows)
+        return statistics_of(self._of_workload(answers, schema, terms), terms.rows)
 
     def _costs(self, budget: Budget) -> tuple[Budget | None, Budget]:
         """Return what mu costs, if it does, and what the statistics cost."""

@@ -161,14 +161,14 @@ def noisy_means(answer: NoisyCounts | NoisySums, rows: float) -> np.ndarray:
     return sums.ravel() / rows
 
 
-def stacked(maps: Sequence["csr_array"], targets: Sequence[np.ndarray]) -> "tuple[csr_array, np.ndarray]":
+def stack(maps: Sequence["csr_array"], targets: Sequence[np.ndarray]) -> "tuple[csr_array, np.ndarray]":
     """Return several maps, and what answers say of each, as one."""
     from scipy.sparse import csr_array, vstack  # noqa: PLC0415 - scipy is imported lazily
 
     return csr_array(vstack(maps, format="csr")), np.concatenate(targets)
 
 
-def weighed_statistics(
+def weighted_statistics(
     answers: Sequence[Answer], points: Points, schema: Schema, noise: tuple[float, float]
 ) -> "tuple[csr_array, np.ndarray] | None":
     """Return what the answers that place the points say for the fit too; None where that is nothing.
@@ -185,14 +185,14 @@ def weighed_statistics(
             weight = sd / max(answer.tables[0].sd, sd / 8)
             maps.append(found * weight)
             targets.append(noisy_means(answer, rows) * weight)
-    return stacked(maps, targets) if maps else None
+    return stack(maps, targets) if maps else None
 
 
 # -- What the answers to a workload say, and how far that can be from the truth.
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Measured:
+class MeasuredStatistics:
     """Hold the noisy statistics of a workload.
 
     answers: to tables, then to other statistics; rows: the number n of rows, public, or the mean of the totals of some
@@ -225,7 +225,7 @@ class Measured:
 
     def program(self, points: Points, schema: Schema) -> "tuple[csr_array, np.ndarray]":
         """Return A and b: every statistic on every point, and its noisy mean."""
-        return stacked([self._map(each, points, schema) for each in self.questions], [self.targets()])
+        return stack([self._map(each, points, schema) for each in self.questions], [self.targets()])
 
     def means(self, model: ReleasedModel, schema: Schema) -> np.ndarray:
         """Return A h without A: the mean of every statistic over released rows."""
@@ -272,7 +272,7 @@ def _widths(question: WorkloadQuestion) -> np.ndarray:
     return np.ones(math.prod(question.shape))
 
 
-def measured(answers: Sequence[Any], public_rows: int | None) -> Measured:
+def statistics_of(answers: Sequence[Any], public_rows: int | None) -> MeasuredStatistics:
     """Return what the answers to a workload say, of the number of rows too.
 
     It is the mean total of the tables with the fewest cells, as many as make its variance smallest. Which these are
@@ -280,12 +280,12 @@ def measured(answers: Sequence[Any], public_rows: int | None) -> Measured:
     """
     asked = tuple(answer for answer in answers if answer.question.columns)
     if public_rows is not None:
-        return Measured(asked, float(public_rows))
+        return MeasuredStatistics(asked, float(public_rows))
     counted = sorted((each for each in answers if isinstance(each, NoisyCounts)), key=lambda each: each.counts.size)
     cells = np.cumsum([answer.counts.size for answer in counted])
     best = int(np.argmin(cells / np.arange(1.0, cells.size + 1.0) ** 2)) + 1
     total = sum(int(answer.counts.sum()) for answer in counted[:best])
-    return Measured(asked, total / best, (counted[0].noise, int(cells[best - 1]), best))
+    return MeasuredStatistics(asked, total / best, (counted[0].noise, int(cells[best - 1]), best))
 
 
 # -- The a-posteriori certificate: it holds whatever was assumed.
@@ -293,7 +293,7 @@ def measured(answers: Sequence[Any], public_rows: int | None) -> Measured:
 MOST_LINES: Final = 200  # with more tables than this the certificate has one line for all of them
 
 
-def certified_statements(found: Measured, bounds: np.ndarray, confidence: float) -> tuple[Statement, ...]:
+def certified_statements(found: MeasuredStatistics, bounds: np.ndarray, confidence: float) -> tuple[Statement, ...]:
     """Return the certificate's lines: over all statistics, for each of up to 200 tables, for each other statistic."""
     said = {"confidence": confidence}
     lines = [Statement("certified_error", float(bounds.max()), {**said, "unit": unit_of(found.questions)})]
@@ -320,7 +320,7 @@ def certified_means(
     """Return the columns of ``Release.certified_errors``, from what a release keeps."""
     settings: Any = certificate.settings
     rows, has_statistics = certificate.public_rows, bool(settings["statistics"])
-    found = measured(of_workload(answers, schema, settings["degree"], rows, has_statistics=has_statistics), rows)
+    found = statistics_of(of_workload(answers, schema, settings["degree"], rows, has_statistics=has_statistics), rows)
     means = found.means(model, schema)
     return {
         "statistic": [text for question in found.questions for text in _texts_of(question, schema)],

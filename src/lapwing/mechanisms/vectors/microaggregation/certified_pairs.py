@@ -40,7 +40,7 @@ from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.questions.second_moment.question import SecondMoment
 from lapwing.kernel.questions.shared.coordinates import Coordinates
 from lapwing.kernel.terms import Terms
-from lapwing.mechanisms.shared.trees.simulation import drawn_noise
+from lapwing.mechanisms.shared.trees.simulation import simulate_noise
 from lapwing.mechanisms.shared.vectors.row_vectors import is_binary
 from lapwing.mechanisms.shared.vectors.vector_cells import Totals, covariance_of
 from lapwing.mechanisms.vectors.microaggregation.model import totals_of
@@ -61,7 +61,7 @@ LEAST: Final = 1e-6  # narrower noise is 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Measured:
+class MeasuredPairs:
     """Hold what is known of statistics of a row whose sums were released with noise of one law.
 
     released: float64 (q,), their means under the released model; noisy: float64 (q,), their noisy sums over the rows;
@@ -89,7 +89,7 @@ class Measured:
 
 
 def error_bound(
-    parts: Sequence[Measured], rows: tuple[float, float], failure: Fraction, rng: np.random.Generator
+    parts: Sequence[MeasuredPairs], rows: tuple[float, float], failure: Fraction, rng: np.random.Generator
 ) -> float:
     """Return a bound of the weighted Euclidean norm of all errors that holds but with the failure probability."""
     if rows[0] <= 0:
@@ -107,7 +107,7 @@ def error_bound(
 
 
 def _by_triangle(
-    parts: Sequence[Measured], rows: tuple[float, float], failure: Fraction, rng: np.random.Generator
+    parts: Sequence[MeasuredPairs], rows: tuple[float, float], failure: Fraction, rng: np.random.Generator
 ) -> float:
     """Return the first bound of the module."""
     noise = noise_quantile(parts, failure, rng)
@@ -117,7 +117,7 @@ def _by_triangle(
 
 
 def _by_proxy(
-    part: Measured, proxy: np.ndarray, rows: tuple[float, float], failure: Fraction, rng: np.random.Generator
+    part: MeasuredPairs, proxy: np.ndarray, rows: tuple[float, float], failure: Fraction, rng: np.random.Generator
 ) -> float:
     """Return the second bound of the module: half of the failure is for the noise's norm, half for one direction."""
     least = least_square(part, failure / 2, rng)
@@ -131,7 +131,7 @@ def _by_proxy(
     return part.norm(part.released - proxy) + along * far + math.sqrt((along * far) ** 2 + most)
 
 
-def noise_quantile(parts: Sequence[Measured], failure: Fraction, rng: np.random.Generator) -> float:
+def noise_quantile(parts: Sequence[MeasuredPairs], failure: Fraction, rng: np.random.Generator) -> float:
     """Return what the weighted Euclidean norm of the noise passes with at most the failure probability."""
     found = _simulated(parts, failure, rng)
     if found is not None:
@@ -141,7 +141,7 @@ def noise_quantile(parts: Sequence[Measured], failure: Fraction, rng: np.random.
     return math.sqrt(mean + math.sqrt(variance * (1 / failure - 1)))
 
 
-def least_square(part: Measured, failure: Fraction, rng: np.random.Generator) -> float:
+def least_square(part: MeasuredPairs, failure: Fraction, rng: np.random.Generator) -> float:
     """Return what the squared norm of the noise of a part is below with at most the failure probability."""
     found = _simulated([part], failure, rng)
     if found is not None:
@@ -150,7 +150,7 @@ def least_square(part: Measured, failure: Fraction, rng: np.random.Generator) ->
     return max(0.0, mean - math.sqrt(2 * squares * math.log(1 / failure)))
 
 
-def _simulated(parts: Sequence[Measured], failure: Fraction, rng: np.random.Generator) -> np.ndarray | None:
+def _simulated(parts: Sequence[MeasuredPairs], failure: Fraction, rng: np.random.Generator) -> np.ndarray | None:
     """Return simulated squares of the noise's norm, sorted, ``1 / failure - 1`` or more; None if these are too many."""
     copies = min(MOST_COPIES, MOST_DRAWN // sum(part.weights.size for part in parts))
     if failure * (copies + 1) < 1:
@@ -161,7 +161,7 @@ def _simulated(parts: Sequence[Measured], failure: Fraction, rng: np.random.Gene
             block = max(1, BLOCK // int(count))
             for start in range(0, copies, block):
                 shape = (min(copies - start, block), int(count))
-                drawn = drawn_noise(part.noise.kind, float(part.noise.parameter), shape, rng) / part.scale
+                drawn = simulate_noise(part.noise.kind, float(part.noise.parameter), shape, rng) / part.scale
                 squares[start : start + block] += weight * np.einsum("ij,ij->i", drawn, drawn)
     return np.sort(squares)
 
@@ -243,7 +243,7 @@ def pair_weights(coordinates: Coordinates) -> tuple[np.ndarray, np.ndarray, floa
     return np.where(between, np.outer(halves, halves), 0.0), other_lines * halves / 2, pairs
 
 
-def measured_moments(answers: Sequence[Answer], terms: Terms, model: ReleasedModel) -> tuple[Measured, ...]:
+def measured_moments(answers: Sequence[Answer], terms: Terms, model: ReleasedModel) -> tuple[MeasuredPairs, ...]:
     """Return the products between columns and, where cells hang on them, the coordinates; nothing without answers."""
     sums = [answer for answer in answers if isinstance(answer, NoisySums)]
     moment = next((answer for answer in sums if isinstance(answer.question, SecondMoment)), None)
@@ -261,13 +261,13 @@ def measured_moments(answers: Sequence[Answer], terms: Terms, model: ReleasedMod
     noisy, worth = moment.values[between] / question.scale, products[first, second]
     totals = tuple(itertools.takewhile(lambda answer: answer is not moment, sums))
     if not totals:
-        return (Measured(released, noisy, worth, moment.noise, question.scale),)
+        return (MeasuredPairs(released, noisy, worth, moment.noise, question.scale),)
     found = totals_of(totals, terms)
     proxy = found.mean[first] * found.mean[second]
-    parts = [Measured(released, noisy, worth, moment.noise, question.scale, proxy)]
+    parts = [MeasuredPairs(released, noisy, worth, moment.noise, question.scale, proxy)]
     if singles.any():
         counts = singles > 0
-        one_way = Measured(
+        one_way = MeasuredPairs(
             (weights @ means)[counts], found.sums[counts], singles[counts], totals[-1].noise, coordinates.unit
         )
         parts.append(one_way)
@@ -355,8 +355,8 @@ def noisy_covariance(
     mean = np.clip(found.sums / count, -1.0, 1.0)
     between = coordinates.owners[first] != coordinates.owners[second]
     products, ones = moment.values[between] / question.scale, np.ones(int(between.sum()))
-    of_products = Measured(products / count, products, ones, moment.noise, question.scale)
-    of_mean = Measured(mean, found.sums, np.ones(mean.size), totals[-1].noise, coordinates.unit)
+    of_products = MeasuredPairs(products / count, products, ones, moment.noise, question.scale)
+    of_mean = MeasuredPairs(mean, found.sums, np.ones(mean.size), totals[-1].noise, coordinates.unit)
     a = error_bound([of_products], rows, 6 * part, rng)
     b = error_bound([of_mean], rows, 3 * part, rng)
     error = math.sqrt(2) * a + b * (2 * float(np.linalg.norm(mean)) + b)

@@ -22,12 +22,12 @@ from lapwing.kernel.questions.shared.coordinates import ConvexSet, Coordinates
 from lapwing.kernel.room.curator import Curator
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.shared.base import Mechanism, Questions
-from lapwing.mechanisms.shared.one_way import told_rows
+from lapwing.mechanisms.shared.one_way import public_or_expected_rows
 from lapwing.mechanisms.shared.settings import check_choice, check_number, check_whole
 from lapwing.mechanisms.shared.vectors.means import CellSettings
 from lapwing.mechanisms.shared.vectors.row_vectors import (
     Numbers,
-    checked_projection,
+    check_projection,
     projector,
     row_coordinates,
 )
@@ -200,14 +200,16 @@ class Microaggregation(Mechanism):
     def questions(self, schema: Schema, budget: Budget, terms: Terms, rng: np.random.Generator) -> Questions:
         """Return what `run` would ask; cells stand there as one, because earlier answers choose them."""
         del rng
-        return self._planned(schema, self._checked(schema, budget, terms), budget, terms, float(told_rows(terms)))[0]
+        return self._planned(
+            schema, self._checked(schema, budget, terms), budget, terms, float(public_or_expected_rows(terms))
+        )[0]
 
     def expected(
         self, schema: Schema, budget: Budget, terms: Terms, questions: Questions, rng: np.random.Generator
     ) -> tuple[Statement, ...]:
         """Return the noise on the means, and how many cells there may be."""
         del rng
-        rows, coordinates = float(told_rows(terms)), self._coordinates(schema)
+        rows, coordinates = float(public_or_expected_rows(terms)), self._coordinates(schema)
         _, cells = self._planned(schema, coordinates, budget, terms, rows)
         sums = next(each for each in reversed(questions) if isinstance(each, CellSums))
         noise = sums.noise(terms.relation, terms.max_rows).mean_absolute / sums.scale
@@ -225,7 +227,7 @@ class Microaggregation(Mechanism):
         if callable(self.convex_set):
             box = projector(coordinates)
             corners = np.array([[-1.0], [-0.5], [0.0], [0.5], [1.0]]) * np.ones(coordinates.size)
-            checked_projection(self.convex_set, box(np.concatenate((corners, np.eye(coordinates.size)))), box)
+            check_projection(self.convex_set, box(np.concatenate((corners, np.eye(coordinates.size)))), box)
         if self.constants == "paper":
             self._check_paper(budget, terms)
         settings = self._cells(schema, coordinates)

@@ -16,15 +16,15 @@ from lapwing.kernel.questions.shared.coordinates import Coordinates
 from lapwing.kernel.room.curator import Curator
 from lapwing.kernel.terms import Terms
 from lapwing.maths.arrays import project_to_simplex
-from lapwing.mechanisms.shared.one_way import VALUE_BY_VALUE, public_cells, told_rows
+from lapwing.mechanisms.shared.one_way import VALUE_BY_VALUE, public_cells, public_or_expected_rows
 from lapwing.mechanisms.shared.vectors.means import (
     CELL_SHARES,
     CellSettings,
     Means,
     cell_questions,
-    chosen_cells,
+    choose_cells,
     most_cells,
-    solved,
+    solve_means,
 )
 from lapwing.mechanisms.shared.vectors.row_vectors import Projector
 from lapwing.mechanisms.shared.vectors.vector_cells import Totals, moment_question, net_cells, noise_edge
@@ -174,9 +174,9 @@ def microaggregated_means(
 
     (moment,) = curator.ask(moment_question(coordinates, costs[0]))  # S + R
     most = most_cells(coordinates, costs, totals.rows, terms, settings)
-    projection = chosen_cells(coordinates, moment, totals, most, settings)  # P, and F_1..F_s along its directions
+    projection = choose_cells(coordinates, moment, totals, most, settings)  # P, and F_1..F_s along its directions
     counts, sums = curator.ask(*cell_questions(coordinates, projection, costs))  # weights; sums, not damped means
-    return solved(moment, counts, sums, totals, settings=settings, project=project), details
+    return solve_means(moment, counts, sums, totals, settings=settings, project=project), details
 
 
 def asks_totals_alone(coordinates: Coordinates, budget: Budget, terms: Terms, settings: CellSettings) -> bool:
@@ -184,7 +184,9 @@ def asks_totals_alone(coordinates: Coordinates, budget: Budget, terms: Terms, se
     if terms.rows is None and terms.expected_rows is None:
         return False
     _, left = budget.split([settings.one_way_share, 1 - settings.one_way_share])
-    return not has_cells(coordinates, left.split(CELL_SHARES)[0], float(told_rows(terms)), terms, settings)
+    return not has_cells(
+        coordinates, left.split(CELL_SHARES)[0], float(public_or_expected_rows(terms)), terms, settings
+    )
 
 
 def _with_details(totals: Totals, coordinates: Coordinates, details: Sequence[NoisyCounts]) -> Totals:

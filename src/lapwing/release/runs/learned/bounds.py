@@ -21,7 +21,7 @@ from lapwing.release.runs.learned.grids import (
     WHOLE,
     Levels,
     SearchGrid,
-    grouped,
+    grid_grouping,
     lower_run,
     most_rows,
     noise_levels,
@@ -141,11 +141,11 @@ def learn_bounds(
     """
     grids = [search_grid(schema.field(name), limits.get(name, (None, None))) for name in names]
     shares = [cost.split(SHARES) for cost in costs]
-    firsts = _counted(curator, names, grids, [grid.coarse for grid in grids], [share[0] for share in shares])
+    firsts = _ask_counts(curator, names, grids, [grid.coarse for grid in grids], [share[0] for share in shares])
     ends = [_outermost(cells, quantile, FALSE_ALARM / len(names)) for cells in firsts]
 
     found = {place: end for place, end in enumerate(ends) if end is not None}
-    seconds = _counted(
+    seconds = _ask_counts(
         curator,
         [names[place] for place in found],
         [grids[place] for place in found],
@@ -161,7 +161,7 @@ def learn_bounds(
     )
 
 
-def _counted(
+def _ask_counts(
     curator: Curator,
     names: Sequence[str],
     grids: Sequence[SearchGrid],
@@ -169,7 +169,7 @@ def _counted(
     costs: Sequence[Budget],
 ) -> list[_Cells]:
     """Ask for the counts of cells, one table per field in one batch, and leave out what lies beside them."""
-    groupings = [grouped(grid.domain, each) for grid, each in zip(grids, edges, strict=True)]
+    groupings = [grid_grouping(grid.domain, each) for grid, each in zip(grids, edges, strict=True)]
     answers = curator.ask(
         *(
             MarginalCounts(columns=(name,), groupings=(grouping,), cost=cost)

@@ -60,7 +60,7 @@ def learn_categories(
         ]
         sizes.append(len(wanted))
     answers = iter(curator.ask(*asked))
-    return tuple(_listed([next(answers) for _ in range(size)]) for size in sizes)
+    return tuple(_learned_list([next(answers) for _ in range(size)]) for size in sizes)
 
 
 def prune_dictionaries(
@@ -94,13 +94,13 @@ def prune_dictionaries(
         level = one_sided_tail(answer.noise, 1, GAMMA / len(counts))
         kept = tuple(entry for entry, count in counts.items() if count > level)
         dropped = {str(entry): count for entry, count in counts.items() if count <= level}
-        folded = _folded(dropped, prefixes.get(name, ()), answer.noise)
+        folded = _fold_prefixes(dropped, prefixes.get(name, ()), answer.noise)
         noticed = level + 1 + one_sided_tail(answer.noise, 1, GAMMA)
         found.append(LearnedCategories(categories=kept, prefixes=folded, noticed=noticed))
     return tuple(found)
 
 
-def _listed(answers: Sequence[SelectedTexts]) -> LearnedCategories:
+def _learned_list(answers: Sequence[SelectedTexts]) -> LearnedCategories:
     """Return what the answers of one field show: those to whole texts, then to prefixes that get longer."""
     texts, law = answers[0], answers[0].noise  # all shares are equal, and so are the laws
     tops = dict(zip(texts.texts, texts.counts.tolist(), strict=True))
@@ -123,7 +123,7 @@ def _listed(answers: Sequence[SelectedTexts]) -> LearnedCategories:
     return LearnedCategories(categories=texts.texts, prefixes=tuple(sorted(kept)), noticed=noticed)
 
 
-def _folded(dropped: Mapping[str, int], lengths: Sequence[int], law: NoiseLaw) -> tuple[str, ...]:
+def _fold_prefixes(dropped: Mapping[str, int], lengths: Sequence[int], law: NoiseLaw) -> tuple[str, ...]:
     """Return the prefixes of dropped entries whose counts are together more than noise."""
     tried = sum(len(_by_prefix(dropped, length)) for length in lengths)
     left = dict(dropped)

@@ -171,12 +171,12 @@ def search_grid(field: Field, limits: tuple[Any, Any]) -> SearchGrid:
     return SearchGrid(domain=field.domain, coarse=edges, fine=fine, bounds=within, inside=inside)
 
 
-def grouped(domain: Domain, edges: np.ndarray) -> tuple[Grouping, slice]:
+def grid_grouping(domain: Domain, edges: np.ndarray) -> tuple[Grouping, slice]:
     """Return the grouping with these groups, all before and all after them, and where they stand in its counts.
 
     edges: int64 (k + 1,), first codes of k groups, increasing, and the code after the last.
 
-    >>> grouping, place = grouped(Domain(9, 0, True, True, False), np.array([0, 2, 5]))
+    >>> grouping, place = grid_grouping(Domain(9, 0, True, True, False), np.array([0, 2, 5]))
     >>> grouping.cuts.tolist(), place
     ([2, 5], slice(0, 2, None))
     """

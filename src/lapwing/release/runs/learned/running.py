@@ -84,7 +84,7 @@ def run_learning(
         quantile=settings.quantile,
         dictionaries=settings.dictionaries,
     )
-    schema = _filled_in(settings, learned, run.records)
+    schema = _fill_in(settings, learned, run.records)
     return LearnedDomain(
         schema=schema,
         names=settings.names,
@@ -99,7 +99,7 @@ def _is_open(field: Field) -> bool:
     return bool(field.blank) or field.provenance == "drafted"
 
 
-def _filled_in(settings: LearnSettings, learned: Learned, records: Records) -> Schema:
+def _fill_in(settings: LearnSettings, learned: Learned, records: Records) -> Schema:
     """Return the schema with the learned fields, and with what they cost."""
     original = settings.original
     found = {

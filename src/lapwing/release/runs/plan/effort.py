@@ -136,8 +136,8 @@ def check_fits(need: MemoryNeed, limit: int, rows: int | None) -> None:
     if need.least > limit:
         guess = "say expected_rows, a public guess, as without it a very large table is expected, or "
         raise CapacityError(
-            f"the release needs {_told(need.least)} of memory by its plan, above the limit of {_told(limit)}; "
-            f"{guess if rows is None else ''}"
+            f"the release needs {_bytes_text(need.least)} of memory by its plan, above the limit of "
+            f"{_bytes_text(limit)}; {guess if rows is None else ''}"
             "give more memory, or a mechanism with fewer particles or tables (`lapwing plan` shows the parts)",
             code="LW501",
         )
@@ -192,10 +192,10 @@ def noisy_counts(question: PlannedQuestion) -> int:
     return math.prod(getattr(question, "shape", (0,)))  # a choice, and what counts nothing unlisted, has no shape
 
 
-def _told(size: int) -> str:
+def _bytes_text(size: int) -> str:
     """Return bytes as text.
 
-    >>> _told(123_456_789)
+    >>> _bytes_text(123_456_789)
     '124 MB'
     """
     return f"{math.ceil(size / 10**6)} MB"

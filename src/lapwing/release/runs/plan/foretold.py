@@ -15,7 +15,7 @@ from lapwing.model.certificate.cost_lines import ChosenTable, CostLine, PlannedQ
 from lapwing.model.compared import TYPICAL
 from lapwing.model.evidence import Side
 from lapwing.release.runs.verdict.drawn import SIZE, Drawn
-from lapwing.release.runs.verdict.terms import MOST_PAIRS, Released, Shown, told_by_look
+from lapwing.release.runs.verdict.terms import MOST_PAIRS, Released, Shown, noise_of_look
 from lapwing.schema.groupings.grouping import Grouping, evenly
 from lapwing.schema.schemas import Schema
 
@@ -52,7 +52,7 @@ def foretold(
             shown += [Shown(columns=question.columns, groupings=question.groupings, sd=sd) for _, sd in noises]
         elif isinstance(question, SecondMoment):
             led |= {frozenset(pair) for pair in itertools.combinations(question.columns, 2)}
-            told += [told_by_look(question, sd, rows.drawn.total) for _, sd in noises]
+            told += [noise_of_look(question, sd, rows.drawn.total) for _, sd in noises]
         elif isinstance(question, TreeCounts):
             levels = [_level(question, level, sd) for level, sd in noises if level is not None]
             shown += [each for each in levels if each.holds_more_than_noise(rows.drawn.total)]

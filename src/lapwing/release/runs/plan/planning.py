@@ -21,7 +21,7 @@ from lapwing.release.runs.generators import generator
 from lapwing.release.runs.misfits import first_question, of_mechanism
 from lapwing.release.runs.plan.foretold import Usual, foretold
 from lapwing.release.runs.settings import TableSettings
-from lapwing.release.runs.verdict.expected import graded
+from lapwing.release.runs.verdict.expected import grade_tables
 from lapwing.release.runs.verdict.terms import Released
 from lapwing.schema.public_tables.cells import public_total
 from lapwing.schema.schemas import Schema
@@ -172,4 +172,4 @@ def _grades(
     tables = choose_tables(schema, ways=(1, 2), pairs=_PAIRS, rng=generator(_SEED, "plan"))
     usual = Released(drawn=Usual(rows), cells=cells, shown=())
     there = foretold(schema, terms, questions, usual, [each for listed in tables for each in listed])
-    return tuple(graded(there.terms(each), is_learnt=bool(there.pairs)) for each in tables)
+    return tuple(grade_tables(there.terms(each), is_learnt=bool(there.pairs)) for each in tables)

@@ -35,7 +35,7 @@ def expected_error(terms: Terms) -> float:
     return min(1.0, math.hypot(*(weight * getattr(terms, key) for key, weight in WEIGHTS[terms.ways].items())))
 
 
-def graded(terms: Terms, *, is_learnt: bool = True, times: float = 1.0) -> Grade:
+def grade_tables(terms: Terms, *, is_learnt: bool = True, times: float = 1.0) -> Grade:
     """Return the grade of tables of so many columns.
 
     is_learnt: whether any two columns were counted together; without, pairs and triples have no grade to get; times: by
@@ -45,15 +45,17 @@ def graded(terms: Terms, *, is_learnt: bool = True, times: float = 1.0) -> Grade
     # Dependence that was not measured may be there: independent columns are further from the real ones by so much.
     fresh, independent = min(1.0, terms.fresh), min(1.0, math.hypot(terms.independent, terms.unmeasured))
     word = (
-        placed(terms.ways, min(1.0, CAUTION * error), fresh, independent) if is_learnt or terms.ways == 1 else WORDS[-1]
+        grade_error(terms.ways, min(1.0, CAUTION * error), fresh, independent)
+        if is_learnt or terms.ways == 1
+        else WORDS[-1]
     )
     return Grade(ways=terms.ways, word=word, error=error, fresh=fresh, independent=independent)
 
 
-def placed(ways: int, error: float, fresh: float, independent: float) -> Word:
+def grade_error(ways: int, error: float, fresh: float, independent: float) -> Word:
     """Return the grade of an error beside those of fresh rows and of independent columns.
 
-    >>> [placed(2, error, 0.01, 0.21) for error in (0.02, 0.05, 0.15, 0.3)]
+    >>> [grade_error(2, error, 0.01, 0.21) for error in (0.02, 0.05, 0.15, 0.3)]
     ['good', 'fair', 'weak', 'none']
     """
     times = (GOOD_TIMES, FAIR_TIMES, WEAK_TIMES)

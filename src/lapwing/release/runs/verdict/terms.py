@@ -81,7 +81,7 @@ def released_of(
         shown=shown,
         weakest=_weakest_effect(model.log_linear, drawn),
         led=led_pairs(answers, model),
-        told=_told(answers, drawn.total),
+        told=_readings(answers, drawn.total),
     )
     released.tables = choose_tables(schema, pairs=MOST_PAIRS, triples=MOST_TRIPLES, rng=rng)
     return released if all(released.parts.values()) else None
@@ -120,9 +120,9 @@ class Told:
         return self.off * math.sqrt(max(1.0, cells / self.groups[name])) if name in self.groups else 1.0
 
 
-def _told(answers: Sequence[Answer], rows: float) -> list[Told]:
+def _readings(answers: Sequence[Answer], rows: float) -> list[Told]:
     seen = [
-        told_by_look(answer.question, answer.noise.sd, rows)
+        noise_of_look(answer.question, answer.noise.sd, rows)
         for answer in answers
         if isinstance(answer, NoisySums) and isinstance(answer.question, SecondMoment)
     ]
@@ -136,7 +136,7 @@ def _told(answers: Sequence[Answer], rows: float) -> list[Told]:
     ]
 
 
-def told_by_look(question: SecondMoment, sd: float, rows: float) -> Told:
+def noise_of_look(question: SecondMoment, sd: float, rows: float) -> Told:
     """Return how far noise moves the tables of two columns that a look at all pairs tells; of single ones nothing."""
     return Told(SIZE * sd / (2 * question.scale * rows), {})
 
@@ -287,7 +287,7 @@ def _shown(table: MeasuredTable, drawn: Drawn) -> Iterator[Shown]:
     shown = Shown(columns=table.columns, groupings=_groupings(table), sd=table.law.sd)
     if table.is_plain:
         counts = drawn.counts(shown.columns, shown.groupings)
-        yield replace(shown, kept=_kept(table.counts, counts, shown.sd, drawn.size))
+        yield replace(shown, kept=_noise_share(table.counts, counts, shown.sd, drawn.size))
     elif table.leaves is not None or shown.holds_more_than_noise(drawn.total):
         yield shown
 
@@ -309,7 +309,7 @@ def _runs(tree: CellTree, depths: Sequence[int]) -> int:
     return math.prod(each.groups(depth) for each, depth in zip(tree.hierarchies, depths, strict=True))
 
 
-def _kept(noisy: np.ndarray, model: np.ndarray, sd: float, size: int) -> float:
+def _noise_share(noisy: np.ndarray, model: np.ndarray, sd: float, size: int) -> float:
     """Return the share of the noise's variance that is in the model: a model that keeps all is where the counts are."""
     total = float(model.sum())
     chance = total**2 / size * (1 - float(np.square(model / total).sum()))  # of the rows that were drawn

@@ -9,7 +9,7 @@ from lapwing.kernel.questions.cell_sums.question import NoisySums
 from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
 from lapwing.mechanisms.vectors.linear_statistics import mechanism as linear
 from lapwing.mechanisms.vectors.linear_statistics import statistics
-from lapwing.mechanisms.vectors.linear_statistics.statistics import weighed_statistics
+from lapwing.mechanisms.vectors.linear_statistics.statistics import weighted_statistics
 from lapwing.rows.source import all_codes, code_table
 from lapwing.schema.schemas import Schema
 
@@ -44,7 +44,7 @@ def test_on_the_rows_of_the_table_the_statistics_are_what_was_answered(mu):
     release = lw.synthesize(table(), SCHEMA, mechanism=lw.LinearStatistics(degree=1, mu=mu, points=50), rho=10**9)
     bought = release.noisy[:-4]
 
-    matrix, targets = weighed_statistics(bought, codes(), SCHEMA, (release.noisy[-1].noise.sd, ROWS))
+    matrix, targets = weighted_statistics(bought, codes(), SCHEMA, (release.noisy[-1].noise.sd, ROWS))
 
     linear_answers = [each for each in bought if not (isinstance(each, NoisySums) and len(each.values) == 1)]
     assert matrix.shape[0] >= len(linear_answers) > 3
@@ -58,7 +58,7 @@ def test_a_statistic_of_twice_the_noise_has_half_the_weight():
     first = next(each for each in release.noisy if isinstance(each, NoisyCounts))
 
     one, other = (
-        weighed_statistics([first], codes(), SCHEMA, (first.noise.sd * part, ROWS))[0].max() for part in (1, 0.5)
+        weighted_statistics([first], codes(), SCHEMA, (first.noise.sd * part, ROWS))[0].max() for part in (1, 0.5)
     )
 
     assert one == pytest.approx(1)
@@ -67,10 +67,10 @@ def test_a_statistic_of_twice_the_noise_has_half_the_weight():
 
 def test_products_that_would_take_too_long_are_left_out(monkeypatch):
     release = lw.synthesize(table(), SCHEMA, mechanism="Microaggregation", rho=1)
-    whole, _ = weighed_statistics(release.noisy, codes(), SCHEMA, (1.0, ROWS))
+    whole, _ = weighted_statistics(release.noisy, codes(), SCHEMA, (1.0, ROWS))
     monkeypatch.setattr(statistics, "MOST_PRODUCTS", ROWS)
 
-    fewer, _ = weighed_statistics(release.noisy, codes(), SCHEMA, (1.0, ROWS))
+    fewer, _ = weighted_statistics(release.noisy, codes(), SCHEMA, (1.0, ROWS))
 
     assert 0 < fewer.shape[0] < whole.shape[0]
 
@@ -87,7 +87,7 @@ def test_where_the_points_cost_most_pairs_come_far_nearer_to_the_table(monkeypat
         return np.mean([np.abs(release.query(list(pair))["count"] - true_counts(rows, pair)).mean() for pair in pairs])
 
     with_all = [error() for _ in range(8)]
-    monkeypatch.setattr(linear, "weighed_statistics", lambda *asked: None)
+    monkeypatch.setattr(linear, "weighted_statistics", lambda *asked: None)
     without = [error() for _ in range(8)]
 
     assert np.mean(with_all) < 0.85 * np.mean(without)  # of 30 runs each: 16.8 (sd 3.6) and 33.8 (7.0)
