@@ -135,12 +135,15 @@ class Settings:
     parts: Mapping[str, TableSettings]
     linked: LinkedTables | None = None
 
-    selection_delta: ClassVar[Fraction] = Fraction(0)
-
     @classmethod
     def of_one(cls, part: TableSettings) -> "Settings":
         """Return the settings of a release of one table."""
         return cls(request=part.request, parts={"": part})
+
+    @property
+    def selection_delta(self) -> Fraction:
+        """That of all parts."""
+        return self.first.selection_delta
 
     @property
     def first(self) -> TableSettings:
