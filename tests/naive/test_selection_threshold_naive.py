@@ -11,8 +11,9 @@ import pytest
 from scipy import stats
 
 from helpers.bits import ZeroNoiseBits
-from helpers.category_runs import failure, open_schema, tails, text_pair
+from helpers.category_runs import failure, open_schema, tails
 from lapwing.errors import ParameterError
+from lapwing.extras.audit.pairs import text_pair
 from lapwing.extras.audit.questions.category_selection import is_least_threshold
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import NoiseLaw
