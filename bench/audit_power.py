@@ -1,16 +1,16 @@
 """What the audits see: ``python bench/audit_power.py replay|black-box|slips [--pairs 24] [-o OUT.csv]``.
 
-``replay``: every planted bug of ``tests/boundary/test_planted_*.py`` is planted, and record and replay looks at the
-pairs of neighbours that its test generates: ``--pairs`` of them, or more until the first flag, as far as the test
-goes. Where a test would stop at a flag, it goes on here. Columns: the share of pairs that are flagged, the number of
-the first one, and seconds per pair. A bug that is never flagged has no first pair. The honest code runs on the same
-pairs in the tests beside, which fail at any flag.
+``replay``: every bug of ``tests/planted`` is planted, and record and replay looks at the pairs of neighbours that its
+test generates: ``--pairs`` of them, or more until the first flag, as far as the test goes. Where the test would stop at
+a flag, it goes on here. Columns: the share of pairs that are flagged, the number of the first one, and seconds per
+pair. A bug that is never flagged has no first pair. ``tests/boundary/test_planted.py`` runs the honest code on the same
+pairs, and fails at any flag.
 
 ``black-box``: every planted bug of ``tests/boundary/test_question_black_box.py`` (``--runs 1000 10000 100000`` on each
 of two neighbours; the most runs only for bugs that fewer did not show): the claim, and the lower bound that is
 certified of the code as it is and of the bug. A bug is seen where its bound is above the claim.
 
-``slips``: every slip of ``tests/helpers/planted_slips.py`` is planted, and parts of ``lapwing audit`` look for it, with
+``slips``: every slip of ``tests/planted/slips.py`` is planted, and parts of ``lapwing audit`` look for it, with
 ``--runs 300 3000``: columns: what saw it first, and at how many; both empty where nothing did. Releases of
 most mechanisms are left out, so an audit of everything sees these slips, and perhaps more.
 
@@ -18,21 +18,18 @@ Bugs are written in tests, so this runs from the source tree only.
 """
 
 import argparse
-import contextlib
 import csv
 import importlib.util
 import itertools
-import os
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
 import pytest
 
-from lapwing.extras.audit import replay, run
+from lapwing.extras.audit import run
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = Path(__file__).parent / "results"
@@ -63,81 +60,38 @@ OUTPUTS = {
 """By what is measured."""
 
 
-class EnoughPairs(BaseException):
-    """Ends a test whose pairs were looked at; no handler of a planted bug catches it."""
-
-
-@dataclass
-class Recorder:
-    """A pytest plugin: lets tests of planted bugs go on after a flag, and writes down which pairs had one."""
-
-    pairs: int
-    write: Callable[[dict[str, object]], None]
-    flags: list[bool] = field(default_factory=list)
-    seconds: float = 0.0
-
-    def pytest_collection_modifyitems(self, items: list[pytest.Function]):
-        """Keep the tests that plant something, and put the recording audit in every module that has the honest one."""
-        items[:] = [item for item in items if plants(item.originalname)]
-        honest = replay.audit_pair
-
-        def recorded(*given, **settings):
-            begun = time.process_time()
-            self.flags.append(bool(honest(*given, **settings)))
-            self.seconds += time.process_time() - begun
-            if len(self.flags) >= self.pairs and any(self.flags):
-                raise EnoughPairs
-            return ()
-
-        for module in list(sys.modules.values()):
-            if getattr(module, "audit_pair", None) is honest and module is not replay:
-                module.audit_pair = recorded
-            if isinstance(left_out := getattr(module, "SELDOM", None), dict):
-                left_out.clear()  # pairs that a test leaves out, as nothing shows on them
-
-    @pytest.hookimpl(wrapper=True)
-    def pytest_pyfunc_call(self, pyfuncitem: pytest.Function):
-        """Run one test, which fails as it finds no flag, and add its line."""
-        self.flags, self.seconds = [], 0.0
-        with contextlib.suppress(EnoughPairs, AssertionError):
-            yield
-        self.write(self._line(pyfuncitem))
-        return True
-
-    def _line(self, item: pytest.Function):
-        pairs, flagged = len(self.flags), sum(self.flags)
-        return {
-            "file": item.path.stem.removeprefix("test_"),
-            "bug": bug_of(item),
-            "pairs": pairs,
-            "flagged": flagged,
-            "share": f"{flagged / pairs:.3f}" if pairs else "",
-            "first_flag": 1 + self.flags.index(True) if flagged else "",
-            "seconds_per_pair": f"{self.seconds / pairs:.4f}" if pairs else "",
-        }
-
-
-def plants(name: str):
-    """Return whether a test of this name plants a bug and wants it flagged."""
-    return name.endswith(("is_flagged", "are_flagged")) and "not_flagged" not in name
-
-
-def bug_of(item: pytest.Function):
-    """Return the name of what is planted: the test's parameter, or what the test's name says."""
-    given = item.name.partition("[")[2].removesuffix("]")
-    return given or item.originalname.removeprefix("test_").removesuffix("_flagged").removesuffix("_is").removesuffix(
-        "_are"
-    )
-
-
 def replay_power(pairs: int, write: Callable[[dict[str, object]], None]):
-    """Write one line per planted bug."""
-    files = sorted(str(path) for path in (ROOT / "tests" / "boundary").glob("test_planted_*.py"))
-    # Slow releases come last.
-    files.sort(key=lambda path: "adaptive" in path)
-    os.chdir(ROOT)
-    options = ["-qq", "-s", "-m", "", "-p", "no:randomly", "-p", "no:cacheprovider", "--durations=0"]
-    pytest.main([*options, *files], plugins=[Recorder(pairs, write)])
+    """Write one line per planted bug and audit, slow releases last."""
+    sys.path.insert(0, str(ROOT / "tests"))
+    bugs = importlib.import_module("helpers.planted_bugs").BUGS
+    for name, bug in sorted(bugs, key=lambda each: "adaptive" in each[0]):
+        if not bug.audit.looks.__name__.startswith("replay"):
+            continue
+        begun = time.process_time()
+        flags = flags_of(bug, pairs)
+        seconds = time.process_time() - begun
+        write(
+            {
+                "file": name.partition("-")[0],
+                "bug": name.partition("-")[2],
+                "pairs": len(flags),
+                "flagged": sum(flags),
+                "share": f"{sum(flags) / len(flags):.3f}",
+                "first_flag": 1 + flags.index(True) if any(flags) else "",
+                "seconds_per_pair": f"{seconds / len(flags):.4f}",
+            }
+        )
+
+
+def flags_of(bug, pairs: int):
+    """Return which pairs are flagged while a bug is planted."""
+    flags = []
+    with pytest.MonkeyPatch.context() as patch:
+        bug.plant(patch)
+        for look in bug.audit.every_look():
+            flags.append(bool(look()))
+            if len(flags) >= (pairs if any(flags) else max(pairs, bug.within)):
+                return flags
 
 
 def loaded_cases():
@@ -190,12 +144,12 @@ LOOKING = ("independent", "large", "link", "evaluate", "mend")
 def slip_power(counts: list[int], write: Callable[[dict[str, object]], None]):
     """Write from how many runs on each slip is seen, and by what."""
     sys.path.insert(0, str(ROOT / "tests"))
-    slips = importlib.import_module("helpers.planted_slips")
-    for slip in slips.EVERY:
+    slips = importlib.import_module("helpers.planted_bugs").SLIPS
+    for name, slip in slips.items():
         begun = time.process_time()
         runs, part = next(seen_first(slip, counts), ("", ""))
         seconds = f"{time.process_time() - begun:.1f}"
-        write({"slip": slip.__name__, "seen_by": part, "runs": runs, "seconds": seconds})
+        write({"slip": name, "seen_by": part, "runs": runs, "seconds": seconds})
 
 
 def seen_first(slip: Callable[[pytest.MonkeyPatch], None], counts: list[int]):

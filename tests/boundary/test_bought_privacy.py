@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from helpers.planted_audits import replay_of_evaluations
 from helpers.unrecorded import RUN
 from lapwing.extras.audit.mechanism_pairs import bought_settings
 from lapwing.extras.audit.pairs import neighbour_pair
@@ -10,7 +11,6 @@ from lapwing.extras.audit.replay import audit_pair
 from lapwing.extras.evaluate.bought import run_evaluation
 from lapwing.kernel.room.opening import public_terms
 from lapwing.rows.source import code_table
-from planted.audits import replay_of_evaluations
 
 
 @pytest.mark.parametrize("max_rows", [1, 3])

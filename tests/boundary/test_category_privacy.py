@@ -7,6 +7,7 @@ import pytest
 
 import lapwing as lw
 from helpers.category_runs import TINY, open_schema
+from helpers.planted_audits import replay_of_lists
 from lapwing.errors import BudgetError, ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise.bits import SystemBits
@@ -17,7 +18,6 @@ from lapwing.kernel.terms import Terms
 from lapwing.rows.source import code_table
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import Schema
-from planted.audits import replay_of_lists
 
 
 @pytest.mark.parametrize("pairs", [6, pytest.param(400, marks=pytest.mark.full)])

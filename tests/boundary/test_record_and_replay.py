@@ -20,7 +20,7 @@ PAIRS = 3
 """In CI, one of each mode under each relation, with one row per unit under the one and three under the other: 6 of each
 mechanism, and 16 more in the audit of everything (`test_audit_command`), together more than 200 of the room that all
 share. Most bugs that somebody planted unread are found within 24 pairs of their mode
-(`test_planted_bugs_by_a_stranger`).
+(`test_planted`).
 """
 
 MANY_PAIRS = 400

@@ -10,12 +10,12 @@ import numpy as np
 import lapwing.kernel.questions.category_selection.answer as room
 from helpers import category_runs
 from helpers.category_runs import TINY
+from helpers.planted_audits import replay_of_lists
+from helpers.planting import instead_of, seen_by
 from lapwing.kernel.noise_law import NoiseLaw, Sensitivity, row_sensitivity
 from lapwing.kernel.questions.category_selection.question import CategorySelection, SelectedTexts
 from lapwing.kernel.room.room import Room
 from lapwing.rows.source import _Again
-from planted.audits import replay_of_lists
-from planted.bug import instead_of, seen_by
 
 LISTS = replay_of_lists()
 # Where the choice of the first ones matters: many texts reach the threshold, with noise that changes their order.
@@ -225,40 +225,9 @@ def the_delta_is_from_the_rows(source, settings):
     return replace(settings, delta=min(TINY, Fraction(1, 10**9 + source.rows)))
 
 
+USUAL = (LISTS,)
+WITHIN = 480
 BUGS = (
-    *seen_by(
-        LISTS,
-        the_threshold_is_a_deviation_too_low,
-        the_threshold_is_one_too_low,
-        the_threshold_is_one_too_high,
-        the_threshold_hides_a_unit_of_one_row_only,
-        the_threshold_hides_one_text_of_a_unit_only,
-        the_threshold_is_for_another_delta,
-        the_threshold_depends_on_the_number_of_rows,
-        the_threshold_is_for_the_number_of_texts,
-        there_is_no_noise,
-        the_noise_is_halved,
-        the_noise_is_never_negative,
-        all_texts_share_their_noise,
-        prefixes_and_whole_texts_share_their_noise,
-        half_the_noise_is_declared,
-        a_unit_counts_as_one_row,
-        a_row_replaced_counts_as_one_added,
-        no_noise_is_drawn_for_rare_texts,
-        the_threshold_is_compared_with_exact_counts,
-        the_most_frequent_text_is_always_shown,
-        a_text_below_the_threshold_is_shown,
-        exact_counts_are_shown,
-        rows_that_truncation_dropped_are_counted,
-        texts_for_missing_are_listed,
-        texts_that_cannot_be_printed_are_listed,
-        rows_count_for_a_prefix_and_for_the_whole_text,
-        texts_are_compared_without_case,
-        as_many_are_listed_as_occur,
-        prefixes_are_as_long_as_the_longest_text,
-        the_delta_is_from_the_rows,
-        within=480,
-    ),
     *seen_by(CROWDED, the_first_are_chosen_by_their_exact_counts, ties_are_broken_by_exact_counts, within=240),
     *seen_by(
         replay_of_lists(selection_delta=TINY),

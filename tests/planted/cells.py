@@ -8,6 +8,8 @@ import numpy as np
 import lapwing.kernel.questions.sparse_counts.answer as counting
 import lapwing.kernel.questions.split_decisions.answer as splitting
 from helpers.peeking import rows_behind
+from helpers.planted_audits import replay
+from helpers.planting import in_turn, instead_of, nothing_is_charged, seen_by
 from lapwing.extras.audit.worst_case import UNLIKELY_WORDS
 from lapwing.kernel.noise.enclosures import LaplaceTail
 from lapwing.kernel.noise_law import NoiseLaw, Sensitivity, row_sensitivity
@@ -17,8 +19,6 @@ from lapwing.kernel.questions.split_decisions.question import SplitDecisions
 from lapwing.mechanisms.trees.kd_tree.cells import halved_cells
 from lapwing.mechanisms.trees.kd_tree.mechanism import Grid, KDTree
 from lapwing.rows import counting as keys
-from planted.audits import replay
-from planted.bug import in_turn, instead_of, nothing_is_charged, seen_by
 
 GRIDS = Grid(width=0.5, threshold=2)
 SMALL = KDTree.small()
@@ -243,20 +243,9 @@ def a_second_question_is_not_paid_for(patch):
     instead_of(Grid, "run")(lambda honest, *given: honest(*given) and honest(*given))(patch)
 
 
+USUAL = (PAPER, PRIVTREE)
+WITHIN = 800
 BUGS = (
-    *in_turn(
-        (PAPER, PRIVTREE),
-        decisions_declare_half_their_noise,
-        decisions_draw_half_their_noise,
-        decisions_draw_a_tenth_less_noise,
-        decisions_are_charged_half,
-        empty_cells_below_are_never_split,
-        empty_cells_have_no_noise,
-        full_cells_are_split_without_noise,
-        all_cells_of_a_level_share_their_noise,
-        the_leaves_repeat_the_noise_of_the_decisions,
-        within=800,
-    ),
     *seen_by(PAPER, each_level_has_the_whole_budget, one_level_fewer_is_paid_for, within=800),
     *seen_by((PAPER, PRIVTREE), replacing_a_row_is_taken_for_removing_it, within=800),
     *seen_by(PAPER, a_threshold_is_reached_instead_of_passed, within=800),
@@ -288,6 +277,7 @@ BUGS = (
     *seen_by((PRIVTREE, EVERY_LEAF), empty_listed_leaves_are_left_out, within=800),
     # Within fewer pairs, where words are unlikely.
     *seen_by(DEAR, lone_rows_are_not_split, depth_without_a_price, within=64),
+    *in_turn((PAPER, PRIVTREE), all_cells_of_a_level_share_their_noise, within=800),
     *seen_by(UNLIKELY, all_cells_of_a_level_share_their_noise, within=24),
     *seen_by(FINE, empty_first_leaves_are_left_out, within=4),
     *seen_by(

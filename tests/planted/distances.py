@@ -6,11 +6,11 @@ import numpy as np
 
 import lapwing.kernel.questions.table_distances.answer as room
 from helpers.peeking import rows_behind
+from helpers.planted_audits import replay_of_evaluations
+from helpers.planting import instead_of, seen_by
 from lapwing.extras.evaluate import bought as running
 from lapwing.kernel.noise_law import Sensitivity
 from lapwing.kernel.questions.table_distances.question import TableDistances
-from planted.audits import replay_of_evaluations
-from planted.bug import instead_of, seen_by
 
 EVALUATIONS = replay_of_evaluations()
 
@@ -91,22 +91,8 @@ def the_error_of_the_rows_is_the_exact_one(honest, asked, *rest):
     return counted, rows, abs(rows_behind(asked).rows - rows)
 
 
+USUAL = (EVALUATIONS,)
 BUGS = (
-    *seen_by(
-        EVALUATIONS,
-        the_sensitivity_is_halved,
-        the_scale_is_forgotten_in_the_sensitivity,
-        the_scale_is_forgotten_in_the_counts,
-        a_unit_counts_as_one_row,
-        the_first_table_is_counted_twice,
-        rows_in_cells_that_are_not_listed_are_forgotten,
-        shares_are_of_the_exact_number_of_rows,
-        the_noise_is_halved,
-        the_noise_is_rounded_to_rows,
-        there_is_no_noise_on_a_distance_of_zero,
-        all_questions_share_their_noise,
-        the_error_of_the_rows_is_the_exact_one,
-    ),
     # Where a mistake shows soonest: rows move far where more is expected than there is, and in single columns.
     *seen_by(
         replay_of_evaluations(relations=("replace-one",), ways=(1,), expected_rows=1000),

@@ -4,10 +4,10 @@ import numpy as np
 
 import lapwing.kernel.questions.misfit_rows.answer as room
 from helpers.misfit_tables import SCHEMA
+from helpers.planted_audits import replay_of_misfits
+from helpers.planting import instead_of, instead_of_answers
 from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.questions.misfit_rows.question import NoisyRows
-from planted.audits import replay_of_misfits
-from planted.bug import instead_of, instead_of_answers, seen_by
 
 drawing = instead_of(room, "noise_of")
 there_is_no_noise = drawing(lambda draw, law, size, bits: np.zeros(size, dtype=np.int64))
@@ -35,12 +35,5 @@ def missing_cells_are_misfits(honest, questions, rows, *rest):
     return tuple(room._add_noise(each, counts[: each.shape[0]], *rest) for each in questions)
 
 
-BUGS = seen_by(
-    replay_of_misfits(),
-    there_is_no_noise,
-    one_noise_is_for_both,
-    half_of_the_noise_is_drawn,
-    rows_of_which_none_is_wrong_are_told,
-    missing_cells_are_misfits,
-    within=8,
-)
+USUAL = (replay_of_misfits(),)
+WITHIN = 8

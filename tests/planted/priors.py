@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 
 from helpers.peeking import rows_behind
+from helpers.planted_audits import refused_with_a_prior, replay_of_priors
+from helpers.planting import instead_of, seen_by
 from lapwing.mechanisms.adaptive import mechanism as adaptive
 from lapwing.mechanisms.trees.kd_tree import mechanism as kd_tree
 from lapwing.mechanisms.trees.pmm import mechanism as pmm
-from planted.audits import refused_with_a_prior, replay_of_priors
-from planted.bug import instead_of, seen_by
 
 ADAPTIVE = replay_of_priors(adaptive.Adaptive)
 # With more budget, no noise is left that a prior could explain.

@@ -7,6 +7,8 @@ import numpy as np
 import lapwing.kernel.questions.cell_sums.answer as summing
 import lapwing.kernel.questions.second_moment.answer as moments
 from helpers.peeking import rows_behind
+from helpers.planted_audits import replay
+from helpers.planting import in_turn, instead_of, nothing_is_charged, seen_by
 from helpers.vector_runs import FORMS, AskingVectors, cuts_of, leading
 from helpers.vectors import sums_asked
 from lapwing.kernel.noise_law import Sensitivity, row_sensitivity
@@ -15,8 +17,6 @@ from lapwing.kernel.questions.second_moment.question import SecondMoment
 from lapwing.kernel.questions.shared.coordinates import Coordinates
 from lapwing.kernel.questions.shared.projections import Projection
 from lapwing.mechanisms.vectors.microaggregation.mechanism import Microaggregation
-from planted.audits import replay
-from planted.bug import in_turn, instead_of, nothing_is_charged, seen_by
 
 CELLS = replay(Microaggregation(directions=1, bins=2, intervals=2))
 NUMBERS = replay(Microaggregation(directions=1, bins=2, numbers="means"))
@@ -217,6 +217,8 @@ def a_first_moment_is_not_paid_for(patch):
     unpaid(patch)
 
 
+USUAL = (CELLS, SUMS, LATTICE)
+WITHIN = 800
 BUGS = (
     *in_turn(
         (CELLS, SQUARES),
@@ -235,16 +237,6 @@ BUGS = (
     *seen_by((PRODUCTS, ONES, BALL, SIMPLEX), the_second_moment_is_taken_for_a_mean_of_projections, within=800),
     *seen_by(SMALL_MEANS, columns_are_scaled_by_their_largest, vectors_are_centred_by_the_exact_mean, within=8),
     *seen_by((CELLS, SQUARES), a_second_moment_has_hardly_any_noise),
-    *in_turn(
-        (CELLS, SUMS, LATTICE),
-        empty_cells_have_no_noise,
-        empty_cells_are_skipped,
-        cells_draw_half_their_noise,
-        cells_draw_a_tenth_less_noise,
-        all_cells_share_their_noise,
-        numbers_are_clipped_at_zero,
-        within=800,
-    ),
     *in_turn((CELLS, ROWS, ROWS_OF_LATTICE), counts_are_clipped_at_the_true_number_of_rows, within=800),
     *seen_by((CELLS, ROWS, LATTICE), cells_are_chosen_about_the_exact_mean, within=800),
     *seen_by((ROWS, SUMS), near_ties_hang_on_other_rows, within=800),

@@ -6,9 +6,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from helpers.audits import flags_of
 from helpers.bits import SeededBits
 from helpers.cells import ADD_REMOVE, coded, counts_asked, splits_asked, tree_over, whole_numbers
+from helpers.planted_audits import replay
 from lapwing.extras.audit.checks.cells import cell_flags, cell_loss, loss_flags, recounted_cells
 from lapwing.extras.audit.held import RecordingBits
 from lapwing.kernel.noise_law import NoiseLaw
@@ -148,4 +148,4 @@ class Batches(Mechanism):
 
 
 def test_batches_of_questions_are_followed_draw_by_draw():
-    assert flags_of(Batches(), pairs=8) == ()
+    assert replay(Batches()).flags(8) == ()

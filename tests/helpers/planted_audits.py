@@ -4,20 +4,24 @@ import itertools
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import polars as pl
 
 import lapwing as lw
 from helpers import category_runs, misfit_tables
+from helpers.planting import audit
 from lapwing.errors import BudgetError
 from lapwing.extras.audit.mechanism_pairs import bought_settings
 from lapwing.extras.audit.pairs import FREQUENT, neighbour_pair, text_pair
 from lapwing.extras.audit.replay import audit_pair
-from lapwing.extras.audit.worst_case import USUAL
+from lapwing.extras.audit.run import question_cases
+from lapwing.extras.audit.worst_case import CRAMPED_TABLES, USUAL, certified_loss
+from lapwing.mechanisms.adaptive.one_way import FOUND_ROWS
 from lapwing.mechanisms.trees.pmm.mechanism import PMM
 from mechanism_checks import settings_for
-from planted.bug import audit
 
 BOTH = ("add-remove", "replace-one")
 
@@ -94,3 +98,66 @@ def refused_with_a_prior():
         return ()
 
     yield refusal
+
+
+@audit
+def replay_of_gaps(way):
+    """Record and replay two tables, in one of which a value is missing, where only tables of gaps are affordable."""
+    names = ("one", "two", "three")
+    whole = pl.DataFrame({name: ["1"] * 30 for name in names})
+    with_gap = pl.concat([whole, whole[:1].with_columns(one=pl.lit(None, dtype=pl.String))])
+    fields = [{"name": name, "type": "integer", "constraints": {"minimum": 0, "maximum": 9}} for name in names]
+    settings = settings_for(lw.Adaptive(particles=64), {"fields": fields}, "add-remove", pure=True, times=8)
+    yield partial(audit_pair, *(whole, with_gap)[::way], settings)
+
+
+@audit
+def replay_of_single_values(way):
+    """Record and replay two tables: a value has just enough rows to be found, or one row less."""
+    rows = [str(value) for value in range(0, 10**7, 2 * 10**5)]
+    more = pl.DataFrame({"one": ["1234567"] * (int(FOUND_ROWS) + 1) + rows})
+    wide = {"fields": [{"name": "one", "type": "integer", "constraints": {"minimum": 0, "maximum": 10**7}}]}
+    settings = settings_for(lw.Adaptive.small(), wide, "add-remove", pure=True, times=1000)
+    yield partial(audit_pair, *(more, more[1:])[::way], settings)
+
+
+@audit
+def replay_of_files(mechanism):
+    """Record and replay releases of tables whose rows lie in three files."""
+    rng = np.random.default_rng(12)
+    with TemporaryDirectory() as folder:
+        for number, relation, max_rows, pure in terms_of_pairs():
+            pair = neighbour_pair(rng, relation, max_rows, partial(as_files, Path(folder)))
+            settings = settings_for(mechanism, pair.schema, relation, pure=pure)
+            # Small files are one chunk together, unless chunks are smaller still.
+            mode = CRAMPED_TABLES if number % 2 else USUAL
+            yield partial(audit_pair, pair.data, pair.neighbour, settings, mode=mode)
+
+
+def as_files(folder, frame):
+    """Write a frame to three files; return their paths."""
+    paths = [folder / f"{sum(1 for _ in folder.iterdir())}.{part}.parquet" for part in range(3)]
+    for path, rows in zip(paths, np.array_split(np.arange(frame.height), 3), strict=True):
+        frame[rows].write_parquet(path)
+    return paths
+
+
+@audit
+def black_box():
+    """Ask for two counts thousands of times on worst-case neighbours under pure epsilon; look for a loss above it."""
+    wanted = ("MarginalCounts", "replace-one", 1, "pure")
+    (case,) = [
+        each for each in question_cases() if (each.question, each.relation, each.max_rows, each.cost.notion) == wanted
+    ]
+
+    def look():
+        certified = certified_loss(*case.run(6_000), delta=case.at_delta)
+        return (f"{certified} is lost",) if certified > case.claim else ()
+
+    yield look
+
+
+@audit
+def checked(look, *given, **settings):
+    """Look once, by a function that returns what is wrong."""
+    yield partial(look, *given, **settings)

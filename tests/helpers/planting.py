@@ -27,8 +27,11 @@ class Audit:
 
     def flags(self, within: int, first: int = 0) -> Sequence[str]:
         """Return what is wrong by the first look that says so, of so many without those before the first."""
-        looks = islice(self.looks(*self.given, **self.settings), first, within)
-        return next((flags for look in looks if (flags := look())), ())
+        return next((flags for look in islice(self.every_look(), first, within) if (flags := look())), ())
+
+    def every_look(self) -> Iterator[Look]:
+        """Yield all looks."""
+        return self.looks(*self.given, **self.settings)
 
     def __str__(self) -> str:
         of = [str(getattr(each, "name", getattr(each, "__name__", each))) for each in self.given]
