@@ -192,8 +192,8 @@ class Notice(Told):
 
     Examples
     --------
-    >>> print(Notice("few_rows", {"rows": 50}, table="people").text[:53])
-    people: there is surely less than one row for 50 rows
+    >>> print(Notice("few_rows", {"rows": 50}, table="people").text[:48])
+    people: by the noisy counts there is surely less
     """
 
     code: str
