@@ -28,7 +28,7 @@ from png import write_png
 
 from lapwing.anonymous.covariance_loss import block_means, theorem_4_1, theorem_partition
 from lapwing.anonymous.microaggregation import practical_partition
-from lapwing.anonymous.settings import Partition, Settings
+from lapwing.anonymous.settings import AnonymousSettings, Partition
 from lapwing.anonymous.table import Grouped, draw_codes
 from lapwing.anonymous.vectors import read_rows
 from lapwing.api.synthesize import synthesize
@@ -115,7 +115,7 @@ def anonymous(*, is_quick: bool) -> Iterator[Line]:
             counts, means = block_means(bits.astype(np.float64), labels)
             line |= errors("before", marginal_moments(means, weights=counts), real)
             for output in ("systematic", "iid"):
-                settings = Settings(min_group_size=size, partition=partition, output=output)
+                settings = AnonymousSettings(min_group_size=size, partition=partition, output=output)
                 codes = draw_codes(Grouped(rows, labels), schema, settings, rng)
                 drawn = np.stack([codes[column.name] for column in schema.columns], axis=1)
                 line |= errors(output, marginal_moments(drawn), real)

@@ -302,3 +302,15 @@ def test_test_files_have_names_of_their_own() -> None:
     names = [path.name for path in python_files(ROOT / "tests") if path.name.startswith("test_")]
 
     assert len(names) == len(set(names))
+
+
+def test_no_two_classes_have_one_name() -> None:
+    # A mechanism, and the question that it asks: both names stand in files of releases.
+    assert list(house_rules.shared_class_names(PACKAGE)) == ["LinearStatistics"]
+
+
+def test_a_planted_class_of_a_name_that_is_there_is_named(tmp_path: Path) -> None:
+    planted(tmp_path, "release/one.py", "class Terms:\n    pass\n")
+    planted(tmp_path, "cli/other.py", "class Terms:\n    pass\n")
+
+    assert house_rules.shared_class_names(tmp_path) == {"Terms": ["cli/other.py", "release/one.py"]}

@@ -6,9 +6,9 @@ import pytest
 
 import lapwing as lw
 from helpers.anonymous_groups import rare_rows, weak_figures
-from lapwing.anonymous.settings import Settings
+from lapwing.anonymous.settings import AnonymousSettings
 from lapwing.anonymous.table import NO_POOL, Grouped, draw_codes, pooled_groups
-from lapwing.anonymous.vectors import UnitRows, read_rows
+from lapwing.anonymous.vectors import KeptRows, read_rows
 from lapwing.rows.source import code_table
 
 K = 5
@@ -71,7 +71,7 @@ def test_the_pool_of_a_group_does_not_follow_the_few_numbers_in_it():
     numbers = [value for value in (100_000, 400_000, 800_000) for _ in range(10)]
     shown = set()
     for secret in (110_000, 390_000, 790_000):
-        rows = UnitRows(
+        rows = KeptRows(
             {
                 "income": np.array([*numbers, secret, *[1_000_001] * 9]),
                 "rent": np.zeros(40, dtype=np.int64),
@@ -84,7 +84,7 @@ def test_the_pool_of_a_group_does_not_follow_the_few_numbers_in_it():
         codes = draw_codes(
             Grouped(rows, np.repeat(np.arange(4), 10)),
             lw.Schema.from_dict(NUMBERS),
-            Settings(min_group_size=K, output="shuffle"),
+            AnonymousSettings(min_group_size=K, output="shuffle"),
             np.random.default_rng(rng.integers(100)),
         )
         shown.add(int(codes["income"][(codes["sex"] == 1) & (codes["income"] < 1_000_000)].max() // 100_000))
@@ -112,9 +112,9 @@ def shown_numbers(rows, labels, name, seed=0):
     for group in range(int(labels.max()) + 1):
         tagged["sex"] = np.where(labels[rows.units] == group, 0, 1).astype(np.uint8)
         codes = draw_codes(
-            Grouped(UnitRows(tagged, rows.units, rows.count, rows.kind), labels),
+            Grouped(KeptRows(tagged, rows.units, rows.count, rows.kind), labels),
             schema,
-            Settings(min_group_size=K, output="shuffle"),
+            AnonymousSettings(min_group_size=K, output="shuffle"),
             np.random.default_rng(seed),
         )
         numbers = codes[name][(codes["sex"] == 0) & (codes[name] < 1_000_000)]
@@ -213,7 +213,7 @@ def dealt_out_again(rows, labels, rng):
         order = np.lexsort((rng.random(rows.rows), labels[rows.units]))
         codes[name] = np.empty_like(column)
         codes[name][np.argsort(labels[rows.units], kind="stable")] = column[order]
-    return UnitRows(codes, rows.units, rows.count, rows.kind)
+    return KeptRows(codes, rows.units, rows.count, rows.kind)
 
 
 @pytest.mark.parametrize(
@@ -226,7 +226,7 @@ def test_rows_out_do_not_depend_on_which_unit_of_a_group_has_which_cell(settings
     schema = lw.Schema.from_dict(NUMBERS)
     rows = read_rows(table, schema)
     labels = groups_of_k(rows)
-    chosen = Settings(min_group_size=K, **settings)
+    chosen = AnonymousSettings(min_group_size=K, **settings)
     others = dealt_out_again(rows, labels, np.random.default_rng(8))
     assert any((others.codes[name] != rows.codes[name]).any() for name in rows.codes)
 

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args, get_origin
 import pytest
 
 from helpers.source_tree import ROOT
-from lapwing.anonymous.settings import Settings
+from lapwing.anonymous.settings import AnonymousSettings
 from lapwing.errors import ParameterError
 from lapwing.mechanisms.registry import MECHANISMS
 
@@ -33,7 +33,7 @@ PAGES: dict[str, tuple[Any, ...]] = {
     "microaggregation.md": (MECHANISMS["microaggregation"],),
     "linear-statistics.md": (MECHANISMS["linearstatistics"],),
     "private-sampling.md": (MECHANISMS["privatesampling"],),
-    "anonymous.md": (Settings,),
+    "anonymous.md": (AnonymousSettings,),
 }
 KINDS = [(page, kind) for page, kinds in PAGES.items() for kind in kinds]
 NAMES = [kind.__name__ for _, kind in KINDS]
@@ -183,7 +183,7 @@ def test_choices_on_the_pages_are_those_of_the_code(page: str, kind: Any) -> Non
         assert all(accepted(kind, field.name, word) for word in choices), field.name
 
 
-@pytest.mark.parametrize("page", [page for page, kinds in PAGES.items() if kinds != (Settings,)])
+@pytest.mark.parametrize("page", [page for page, kinds in PAGES.items() if kinds != (AnonymousSettings,)])
 def test_the_guarantee_of_a_page_leads_to_that_of_the_page_of_guarantees(page: str) -> None:
     assert "](guarantees.md#mechanism-by-mechanism)" in section(page, "Guarantee")
 

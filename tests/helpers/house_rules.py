@@ -379,3 +379,13 @@ def _asks_of_data(node: ast.AST) -> bool:
         case ast.Constant(value="__arrow_c_stream__"):
             return True
     return False
+
+
+def shared_class_names(package: Path) -> dict[str, list[str]]:
+    """Return classes of one name, with where they are; those of one module alone have names with a line before."""
+    found: dict[str, list[str]] = {}
+    for path in python_files(package):
+        for node in syntax(path).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                found.setdefault(node.name, []).append(str(path.relative_to(package)))
+    return {name: places for name, places in found.items() if len(places) > 1}

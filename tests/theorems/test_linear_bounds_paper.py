@@ -11,7 +11,7 @@ from scipy.stats import binom
 from lapwing.errors import ParameterError
 from lapwing.maths.noise_tails import sum_tail
 from lapwing.theorems.linear_bounds import (
-    Family,
+    QueryFamily,
     corollary_2_4,
     draws_needed,
     points_needed,
@@ -19,7 +19,7 @@ from lapwing.theorems.linear_bounds import (
     theorem_2_3,
 )
 
-PAIRS = Family(statistics=481, values="zero-one", tables=120)
+PAIRS = QueryFamily(statistics=481, values="zero-one", tables=120)
 
 
 def deviation(rows, chance, delta, width):
@@ -38,7 +38,7 @@ CHANCES = np.linspace(0.01, 0.99, 99)
 @pytest.mark.parametrize("delta", [0.5, 0.2, 0.1, 0.03])
 @pytest.mark.parametrize("share", [0.02, 1e-4])
 def test_signed_values_need_our_constant_and_break_the_paper_s(delta, share):
-    ours = draws_needed(Family(statistics=10), delta=delta, gamma=10 * share)
+    ours = draws_needed(QueryFamily(statistics=10), delta=delta, gamma=10 * share)
     printed = math.ceil(math.log(1 / share) / delta**2)
 
     kept = max(deviation(ours, chance, delta, 2) for chance in CHANCES)
@@ -51,7 +51,7 @@ def test_signed_values_need_our_constant_and_break_the_paper_s(delta, share):
 @pytest.mark.parametrize("delta", [0.5, 0.2, 0.1, 0.03])
 @pytest.mark.parametrize("share", [0.2, 0.02, 1e-4])
 def test_zero_one_values_need_no_more_than_the_paper_says(delta, share):
-    rows = draws_needed(Family(statistics=1, values="zero-one"), delta=delta, gamma=share)
+    rows = draws_needed(QueryFamily(statistics=1, values="zero-one"), delta=delta, gamma=share)
 
     worst = max(deviation(rows, chance, delta, 1) for chance in CHANCES)
 
@@ -60,16 +60,16 @@ def test_zero_one_values_need_no_more_than_the_paper_says(delta, share):
 
 
 def test_a_third_of_those_rows_is_too_few():
-    rows = draws_needed(Family(statistics=1, values="zero-one"), delta=0.03, gamma=1e-4)
+    rows = draws_needed(QueryFamily(statistics=1, values="zero-one"), delta=0.03, gamma=1e-4)
 
     assert deviation(rows // 3, 0.5, 0.03, 1) > 1e-4
 
 
 FAMILIES = {
-    "signed": (Family(statistics=4), lambda rng: rng.choice([-1, 1], 4)),
-    "zero-one": (Family(statistics=4, values="zero-one"), lambda rng: rng.integers(0, 2, 4)),
+    "signed": (QueryFamily(statistics=4), lambda rng: rng.choice([-1, 1], 4)),
+    "zero-one": (QueryFamily(statistics=4, values="zero-one"), lambda rng: rng.integers(0, 2, 4)),
     "two tables of two cells": (
-        Family(statistics=5, values="zero-one", tables=2),
+        QueryFamily(statistics=5, values="zero-one", tables=2),
         lambda rng: np.eye(2)[rng.integers(0, 2, 2)].ravel(),
     ),
 }
@@ -114,7 +114,7 @@ def test_quotients_of_noisy_numbers_stay_within_the_bound():
 
 
 def test_theorem_2_2_is_the_printed_formula_for_signed_values_and_replace_one_neighbours():
-    rows = theorem_2_2(Family(statistics=100), "replace-one", epsilon=0.5, delta=0.1, gamma=0.1)
+    rows = theorem_2_2(QueryFamily(statistics=100), "replace-one", epsilon=0.5, delta=0.1, gamma=0.1)
 
     printed = 2 / (0.1 * 0.5) * 100 * math.log(100 / 0.1)
     assert printed <= rows <= printed + 0.5 / 0.1 + 1  # half a unit more, because noise is whole
@@ -133,7 +133,7 @@ def test_corollary_2_4_counts_every_pattern_of_every_set_of_columns(neighbours):
 
     found = corollary_2_4(p, d, neighbours, **SETTINGS)
 
-    family = Family(statistics=len(patterns) + 1, values="zero-one", tables=len(sets))
+    family = QueryFamily(statistics=len(patterns) + 1, values="zero-one", tables=len(sets))
     changes = np.abs(holds[:, None].astype(int) - holds[None]).sum(axis=2).max()
     assert found == theorem_2_3(family, neighbours, **SETTINGS)
     assert family.sensitivity("add-remove") == holds.sum(axis=1).max()
@@ -171,18 +171,18 @@ def test_corollary_2_4_refuses_marginals_that_are_not_there(degree):
 
 
 def test_points_are_proportional_to_the_condition_number_and_the_number_of_statistics():
-    assert points_needed(Family(statistics=20), delta=0.1, gamma=0.1, condition_number=1) == 20_000
-    assert points_needed(Family(statistics=20), delta=0.1, gamma=0.1, condition_number=7.5) == 150_000
-    assert points_needed(Family(statistics=60), delta=0.1, gamma=0.1, condition_number=1) == 60_000
+    assert points_needed(QueryFamily(statistics=20), delta=0.1, gamma=0.1, condition_number=1) == 20_000
+    assert points_needed(QueryFamily(statistics=20), delta=0.1, gamma=0.1, condition_number=7.5) == 150_000
+    assert points_needed(QueryFamily(statistics=60), delta=0.1, gamma=0.1, condition_number=1) == 60_000
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: Family(statistics=0), "a family needs at least 1 statistic, got 0"),
-        (lambda: Family(statistics=3, values="real"), "values must be one of signed, zero-one, got 'real'"),
+        (lambda: QueryFamily(statistics=0), "a family needs at least 1 statistic, got 0"),
+        (lambda: QueryFamily(statistics=3, values="real"), "values must be one of signed, zero-one, got 'real'"),
         (
-            lambda: Family(statistics=3, tables=1),
+            lambda: QueryFamily(statistics=3, tables=1),
             "tables must be at least 1 and have zero-one values, got 1 with 'signed'",
         ),
         (

@@ -15,7 +15,7 @@ from scipy.sparse import csr_array
 from scipy.stats import binom
 
 from helpers.even_densities import max_entropy_density, minimax_density
-from lapwing.theorems.linear_bounds import Family, theorem_2_3
+from lapwing.theorems.linear_bounds import QueryFamily, theorem_2_3
 
 COLUMNS = 5
 CUBE = np.array(list(itertools.product((0, 1), repeat=COLUMNS)))
@@ -56,7 +56,7 @@ FAILURES = {"rows": 1, "points": 1, "noise": 1, "fit": 3, "draws": 1, "whole": 4
 
 def one_run(mu, neighbours, solve, rng, *, fewer=1, louder=1):
     """Return the distances of one release; fewer points or louder noise break the assumptions."""
-    family = Family(statistics=len(SUBSETS), values="zero-one")
+    family = QueryFamily(statistics=len(SUBSETS), values="zero-one")
     condition = float((NU**2 / mu).sum())
     needs = theorem_2_3(family, neighbours, epsilon=1.0, delta=DELTA, gamma=GAMMA, condition_number=condition)
     scale = family.sensitivity(neighbours) * louder

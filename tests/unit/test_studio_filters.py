@@ -3,7 +3,7 @@
 import pytest
 
 from lapwing.errors import ParameterError
-from lapwing.extras.studio.rooms.filters import Typed, filters, has_more, where_of
+from lapwing.extras.studio.rooms.filters import TypedForm, filters, has_more, where_of
 from lapwing.schema.conditions import Between
 from lapwing.schema.schemas import Schema
 
@@ -40,7 +40,7 @@ WIDE = Schema.from_dict({"fields": [{"name": f"c{place}", "type": "boolean"} for
 def test_fields_are_conditions_and_empty_ones_are_none(form, wanted):
     pairs = [(name, each) for name, value in form.items() for each in (value if isinstance(value, list) else [value])]
 
-    assert where_of(SCHEMA, Typed(tuple(pairs))) == wanted
+    assert where_of(SCHEMA, TypedForm(tuple(pairs))) == wanted
 
 
 def test_each_column_has_the_fields_of_its_kind():
@@ -57,12 +57,12 @@ def test_each_column_has_the_fields_of_its_kind():
 @pytest.mark.parametrize("form", [{"w2": "3"}, {"w2": "-1"}, {"w2": "9" * 5000}, {"w1": "missing"}])
 def test_what_no_page_of_ours_sends_is_refused(form):
     with pytest.raises(ParameterError, match="load the page again"):
-        where_of(SCHEMA, Typed(tuple(form.items())))
+        where_of(SCHEMA, TypedForm(tuple(form.items())))
 
 
 def test_columns_of_a_wide_table_are_named_in_lines():
     assert len(filters(WIDE)) == 100
     assert has_more(WIDE)
-    assert where_of(WIDE, Typed((("more", "c110=true\r\nc3=false\n"),))) == {"c110": True, "c3": False}
+    assert where_of(WIDE, TypedForm((("more", "c110=true\r\nc3=false\n"),))) == {"c110": True, "c3": False}
     with pytest.raises(ParameterError, match="asked for twice"):
-        where_of(WIDE, Typed((("w3", "0"), ("more", "c3=true"))))
+        where_of(WIDE, TypedForm((("w3", "0"), ("more", "c3=true"))))

@@ -15,8 +15,8 @@ from lapwing.kernel.terms import Terms
 from lapwing.maths.lattice_net import private_net
 from lapwing.mechanisms.shared.vectors.row_vectors import row_coordinates
 from lapwing.mechanisms.shared.vectors.vector_cells import (
-    Covariance,
     Totals,
+    VectorCovariance,
     chosen_bins,
     covariance_of,
     cut_directions,
@@ -43,7 +43,7 @@ def of_flags(count, **settings):
 
 def covariance(between, inside):
     between, inside = np.array(between, dtype=float), np.array(inside, dtype=float)
-    return Covariance(between, inside, ~np.eye(len(between), dtype=bool), 0.1)
+    return VectorCovariance(between, inside, ~np.eye(len(between), dtype=bool), 0.1)
 
 
 def answered(question, values, scale=Fraction(1)):

@@ -23,7 +23,7 @@ from lapwing.present.certificates import grades_text
 from lapwing.release.runs.generators import generator
 from lapwing.release.runs.judged import _in_order
 from lapwing.release.runs.verdict.expected import expected_error, grade_error, grade_tables
-from lapwing.release.runs.verdict.terms import Terms, learnt_pairs, led_pairs, terms_of
+from lapwing.release.runs.verdict.terms import MeanTerms, learnt_pairs, led_pairs, terms_of
 from lapwing.rows.source import all_codes, coded_table
 
 NAMES = "abcde"
@@ -270,7 +270,7 @@ WORD_OF = {1: "good", 2: "weak", 3: "fair"}
 
 # -- Grades, by their thresholds.
 
-PAIR = Terms(ways=2, chance=0, columns=0, tables=0, finer=0, unmeasured=0, fresh=0.01, independent=0.21)
+PAIR = MeanTerms(ways=2, chance=0, columns=0, tables=0, finer=0, unmeasured=0, fresh=0.01, independent=0.21)
 
 
 def with_error(terms, error):
@@ -298,7 +298,7 @@ def test_pairs_are_placed_between_fresh_rows_and_independent_columns(error, word
 
 @pytest.mark.parametrize(("error", "word"), [(0.008, "good"), (0.02, "fair"), (0.08, "weak"), (0.2, "none")])
 def test_single_columns_are_compared_with_fresh_rows_and_with_round_numbers(error, word):
-    single = Terms(ways=1, chance=0, columns=0, tables=0, finer=0, unmeasured=0, fresh=0.001, independent=0.001)
+    single = MeanTerms(ways=1, chance=0, columns=0, tables=0, finer=0, unmeasured=0, fresh=0.001, independent=0.001)
     assert grade_tables(with_error(single, error)).word == word
     assert grade_tables(with_error(replace(single, fresh=0.13), error)).word == "good"
 

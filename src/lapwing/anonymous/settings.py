@@ -17,7 +17,7 @@ _WORDS = {"partition": get_args(Partition), "output": get_args(Output), "categor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class AnonymousSettings:
     """Say how a table is made anonymous; `lapwing.anonymize` tells what each setting means."""
 
     min_group_size: int = 10

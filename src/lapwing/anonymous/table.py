@@ -13,8 +13,8 @@ import numpy as np
 
 from lapwing.anonymous.covariance_loss import block_means, covariance_loss, theorem_partition
 from lapwing.anonymous.microaggregation import improved, information_loss, mdav, mdav_in_blocks, practical_partition
-from lapwing.anonymous.settings import Settings
-from lapwing.anonymous.vectors import UnitRows, Vectors, check_coordinates, read_rows, unit_vectors
+from lapwing.anonymous.settings import AnonymousSettings
+from lapwing.anonymous.vectors import KeptRows, Vectors, check_coordinates, read_rows, unit_vectors
 from lapwing.errors import ParameterError
 from lapwing.model.sampling.draws import row_ends
 from lapwing.on_demand import Shown
@@ -43,7 +43,7 @@ class AnonymousTable(Shown):
     covariance_loss : float
         Frobenius norm of the difference between the covariance of units and that of the means of their groups, all
         scaled into the unit ball by public bounds; three digits.
-    settings : Settings
+    settings : AnonymousSettings
         How the table was made.
     groups : int
         Number of groups.
@@ -58,7 +58,7 @@ class AnonymousTable(Shown):
     data: Any
     information_loss: float
     covariance_loss: float
-    settings: Settings
+    settings: AnonymousSettings
     groups: int
     unit: str
     schema: str
@@ -90,7 +90,7 @@ class AnonymousTable(Shown):
 
 
 def anonymous_table(
-    data: object, schema: Schema, settings: Settings, rng: np.random.Generator, *, seed: int
+    data: object, schema: Schema, settings: AnonymousSettings, rng: np.random.Generator, *, seed: int
 ) -> AnonymousTable:
     """Group the units of a table, and make rows from what each group has in common."""
     check_coordinates(schema)
@@ -130,7 +130,7 @@ def _rounded(loss: float) -> float:
     return float(f"{loss:.3g}")
 
 
-def _partition(vectors: Vectors, standardised: np.ndarray, settings: Settings) -> np.ndarray:
+def _partition(vectors: Vectors, standardised: np.ndarray, settings: AnonymousSettings) -> np.ndarray:
     """Return the group of each unit."""
     size = settings.min_group_size
     if settings.partition == "theorem":
@@ -194,7 +194,7 @@ def pooled_groups(known: np.ndarray, wanted: np.ndarray, size: int, order: np.nd
 class Grouped:
     """The kept rows, and the group of each unit, from 0 up without gaps. Private."""
 
-    rows: UnitRows
+    rows: KeptRows
     labels: np.ndarray
 
     @property
@@ -208,7 +208,9 @@ class Grouped:
         return int(self.labels.max()) + 1
 
 
-def draw_codes(grouped: Grouped, schema: Schema, settings: Settings, rng: np.random.Generator) -> dict[str, np.ndarray]:
+def draw_codes(
+    grouped: Grouped, schema: Schema, settings: AnonymousSettings, rng: np.random.Generator
+) -> dict[str, np.ndarray]:
     """Return the codes of synthetic rows, in random order, for every modelled column; never the misfit code."""
     out = _groups_of_rows_out(grouped, settings, rng)
     place = rng.permutation(out.size)
@@ -218,7 +220,7 @@ def draw_codes(grouped: Grouped, schema: Schema, settings: Settings, rng: np.ran
     }
 
 
-def _groups_of_rows_out(grouped: Grouped, settings: Settings, rng: np.random.Generator) -> np.ndarray:
+def _groups_of_rows_out(grouped: Grouped, settings: AnonymousSettings, rng: np.random.Generator) -> np.ndarray:
     """Return the group that each synthetic row is drawn from, in increasing order."""
     sizes = np.bincount(grouped.groups)
     rows = grouped.rows.rows if settings.rows is None else settings.rows
@@ -228,7 +230,9 @@ def _groups_of_rows_out(grouped: Grouped, settings: Settings, rng: np.random.Gen
     return np.repeat(np.arange(sizes.size), np.diff(ends, prepend=0))
 
 
-def _drawn(field: Field, grouped: Grouped, out: np.ndarray, settings: Settings, rng: np.random.Generator) -> np.ndarray:
+def _drawn(
+    field: Field, grouped: Grouped, out: np.ndarray, settings: AnonymousSettings, rng: np.random.Generator
+) -> np.ndarray:
     """Return the codes of one column."""
     codes, size = grouped.rows.codes[field.name].astype(np.int64), settings.min_group_size
     if field.is_categorical:
@@ -249,7 +253,7 @@ def _drawn_cells(
     codes: np.ndarray,
     out: np.ndarray,
     *,
-    settings: Settings,
+    settings: AnonymousSettings,
     rng: np.random.Generator,
 ) -> np.ndarray | None:
     """Return drawn cells; None where fewer units of the table than a figure needs have one that may be shown."""

@@ -21,7 +21,7 @@ from lapwing.schema.schemas import Schema
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class UnitRows:
+class KeptRows:
     """Hold the rows that are kept of every privacy unit, and the unit of each, from 0 up without gaps. Private."""
 
     codes: Codes
@@ -40,7 +40,7 @@ class UnitRows:
         return np.bincount(self.units, minlength=self.count)
 
 
-def read_rows(data: object, schema: Schema) -> UnitRows:
+def read_rows(data: object, schema: Schema) -> KeptRows:
     """Read a table into memory as codes, and keep the rows of each privacy unit that `code_table` keeps.
 
     Without a privacy unit every row is a unit. Memory: 1 to 8 bytes a cell.
@@ -51,7 +51,7 @@ def read_rows(data: object, schema: Schema) -> UnitRows:
     units = np.arange(read.rows) if numbers is None else numbers.numbers()
     kept = np.ones(read.rows, dtype=bool) if numbers is None else read.kept(units, schema.max_rows)
     (codes,) = without_misfits([read.taken(kept)], schema.columns)
-    return UnitRows(codes, units[kept], int(units.max(initial=-1)) + 1, read.layout.kind)
+    return KeptRows(codes, units[kept], int(units.max(initial=-1)) + 1, read.layout.kind)
 
 
 MOST_COORDINATES: Final = 2000
@@ -105,7 +105,7 @@ def check_coordinates(schema: Schema) -> None:
         )
 
 
-def unit_vectors(rows: UnitRows, schema: Schema, size: int, rng: np.random.Generator) -> Vectors:
+def unit_vectors(rows: KeptRows, schema: Schema, size: int, rng: np.random.Generator) -> Vectors:
     """Return the point of every privacy unit.
 
     A column with more than 64 categories has 64 coordinates: its categories are unit vectors in random directions, the
@@ -130,7 +130,7 @@ class _Column:
     bound: int
 
 
-def _column(field: Field, rows: UnitRows, size: int, rng: np.random.Generator) -> _Column:
+def _column(field: Field, rows: KeptRows, size: int, rng: np.random.Generator) -> _Column:
     codes = rows.codes[field.name]
     if field.domain.ordered:
         return _ordered(field, codes, rows, size)
@@ -152,7 +152,7 @@ def _first_hidden(field: Field) -> int:
     return field.domain.last + field.domain.missing
 
 
-def _ordered(field: Field, codes: np.ndarray, rows: UnitRows, size: int) -> _Column:
+def _ordered(field: Field, codes: np.ndarray, rows: KeptRows, size: int) -> _Column:
     """Return the place of each unit in an ordered domain, and a corner for each special value and for missing."""
     domain = field.domain
     regular = codes < domain.values
@@ -172,11 +172,11 @@ def _ordered(field: Field, codes: np.ndarray, rows: UnitRows, size: int) -> _Col
     return _Column(np.stack([place, *reserved], axis=1), np.array([own, *spread]), bound)
 
 
-def _corners(codes: np.ndarray, wanted: range, rows: UnitRows) -> list[np.ndarray]:
+def _corners(codes: np.ndarray, wanted: range, rows: KeptRows) -> list[np.ndarray]:
     """Return the share of each unit's cells that have each code, of those codes that any cell has."""
     found = (codes == code for code in wanted)
     return [_unit_means(cells, rows) for cells in found if cells.any()]
 
 
-def _unit_means(values: np.ndarray, rows: UnitRows) -> np.ndarray:
+def _unit_means(values: np.ndarray, rows: KeptRows) -> np.ndarray:
     return np.asarray(np.bincount(rows.units, values, minlength=rows.count) / rows.per_unit)

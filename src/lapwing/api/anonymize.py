@@ -1,6 +1,6 @@
 """`lapwing.anonymize`: a k-anonymous table, apart from everything that is differentially private."""
 
-from lapwing.anonymous.settings import Categories, Output, Partition, Settings
+from lapwing.anonymous.settings import AnonymousSettings, Categories, Output, Partition
 from lapwing.anonymous.table import AnonymousTable, anonymous_table
 from lapwing.on_demand import extra
 from lapwing.release.runs.generators import chosen_seed, generator
@@ -104,7 +104,7 @@ def anonymize(
     >>> made
     AnonymousTable(k-anonymous with k = 3, not differentially private; homogeneous groups can reveal shared values)
     """
-    settings = Settings(
+    settings = AnonymousSettings(
         min_group_size=min_group_size,
         partition=partition,
         improve=improve,

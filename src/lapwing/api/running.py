@@ -46,7 +46,7 @@ from lapwing.release.runs.watching import ReleaseProgress, part_told, told, unto
 from lapwing.rows.counting import CodedSource
 from lapwing.rows.entry import source_of, tables_by_name
 from lapwing.rows.layouts import layout_of
-from lapwing.rows.linked import CodedTable, code_linked
+from lapwing.rows.linked import LinkedTableRows, code_linked
 from lapwing.rows.source import coded_table
 from lapwing.schema.linked.database import LinkedTables, with_files
 from lapwing.schema.scalars import visible
@@ -167,14 +167,14 @@ def going_on(settings: Settings, taken: Taken | None, schema: object) -> tuple[S
 
 
 @contextmanager
-def _coded(data: object, settings: Settings, codes: int | None) -> Iterator[Mapping[str, CodedTable]]:
+def _coded(data: object, settings: Settings, codes: int | None) -> Iterator[Mapping[str, LinkedTableRows]]:
     """Read the private rows of each table as codes; codes: most bytes that are kept of those of one table."""
     if settings.linked is not None:
         yield code_linked(tables_by_name(data, settings.linked.given), settings.linked)
         return
     source = source_of(data)
     with coded_table(source, settings.first.schema, memory=codes, is_paid=True) as coded:
-        yield {"": CodedTable(coded, layout_of(source, settings.first.schema))}
+        yield {"": LinkedTableRows(coded, layout_of(source, settings.first.schema))}
 
 
 def release_tables(parts: Mapping[str, _Part], settings: Settings, run: Run) -> dict[str, Release]:

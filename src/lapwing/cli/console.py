@@ -19,7 +19,7 @@ from lapwing.kernel.room.begun import Begun, finish_of, followed_runs
 Say = Callable[[str], None]
 
 
-class Shown:
+class PlainStream:
     """A stream of text on which nothing is hidden: what a stranger wrote into a file cannot command a terminal.
 
     bare: the stream itself, for bars; what is written to ``buffer`` is data, and stays as it is.

@@ -31,7 +31,7 @@ from lapwing.cli.console import (
     SPENT_CODE,
     TERMINATED_STATUS,
     Interrupted,
-    Shown,
+    PlainStream,
     interrupt_at_termination,
     note,
 )
@@ -152,7 +152,7 @@ def execute(arguments: Sequence[str]) -> int:
 
     Returns 0 done, 1 refused or failed, 2 wrong usage, 130 interrupted; unless 0, one line on stderr says why.
     """
-    shown = [cast("TextIO", Shown(stream)) for stream in (sys.stdout, sys.stderr)]
+    shown = [cast("TextIO", PlainStream(stream)) for stream in (sys.stdout, sys.stderr)]
     with redirect_stdout(shown[0]), redirect_stderr(shown[1]), warnings.catch_warnings():
         # Warnings of other libraries may quote cells.
         warnings.simplefilter("ignore")

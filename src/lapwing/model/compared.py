@@ -21,7 +21,7 @@ _DENSE: Final = 4  # cells for each row up to which counting is faster than sort
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Parts:
+class CellParts:
     """Hold the cells of one column in which the rows of several tables lie, numbered among those that occur.
 
     used: int64 (cells that occur,), the group of each.
@@ -37,7 +37,7 @@ class Parts:
         return self.used.size
 
 
-def side_by_side(grouping: Grouping, tables: Sequence[Cells]) -> Parts:
+def side_by_side(grouping: Grouping, tables: Sequence[Cells]) -> CellParts:
     """Return the cells of the codes of one column in several tables."""
     groups = [grouping.apply(codes) for codes in tables]
     is_used = np.zeros(grouping.groups, dtype=np.bool_)
@@ -45,10 +45,10 @@ def side_by_side(grouping: Grouping, tables: Sequence[Cells]) -> Parts:
         is_used[each] = True
     used = np.flatnonzero(is_used)
     short = (np.cumsum(is_used) - 1).astype(np.min_scalar_type(used.size))
-    return Parts(tables=tuple(short[each] for each in groups), used=used, groups=grouping.groups)
+    return CellParts(tables=tuple(short[each] for each in groups), used=used, groups=grouping.groups)
 
 
-def count_distances(parts: Sequence[Parts], rows: Sequence[int]) -> Floats:
+def count_distances(parts: Sequence[CellParts], rows: Sequence[int]) -> Floats:
     """Return the total variation distance of the first table from each of the others, in the cells of some columns.
 
     Shares are compared in integers: 0 exactly where all are equal, 1 where no cell is shared.
@@ -66,7 +66,7 @@ def count_distances(parts: Sequence[Parts], rows: Sequence[int]) -> Floats:
     return np.array([(whole - common) / whole for common, whole in zip(shared, wholes, strict=True)])
 
 
-def keys_of(parts: Sequence[Parts], place: int) -> Ints:
+def keys_of(parts: Sequence[CellParts], place: int) -> Ints:
     """Return the cell of each row of one table, one number for all columns."""
     if math.prod(part.groups for part in parts) > _MOST_CELLS:
         raise CapacityError(

@@ -22,7 +22,7 @@ from lapwing.rows.source import MAX_CHUNK_ROWS
 from lapwing.rows.units import UnitNumbers, kept_rows, mixed, places, row_hashes
 from lapwing.schema.fields import Field
 from lapwing.schema.linked.database import LinkedTables
-from lapwing.schema.linked.tables import LinkedTable, Order
+from lapwing.schema.linked.tables import LinkedTable, RowOrder
 from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import Schema
 
@@ -32,14 +32,14 @@ _NONE: Final = -1
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class CodedTable:
+class LinkedTableRows:
     """The private rows of one linked table, by ``schema.coded``, and how it was given."""
 
     source: CodedSource
     layout: Layout
 
 
-def code_linked(data: Mapping[str, object], schema: LinkedTables) -> dict[str, CodedTable]:
+def code_linked(data: Mapping[str, object], schema: LinkedTables) -> dict[str, LinkedTableRows]:
     """Return the rows of linked tables as codes; what rows say of others is put together chunk by chunk. Private.
 
     - Of the rows of a key of the first table one is used; of a table's rows that belong to one row of its parent at
@@ -237,7 +237,7 @@ def _one_of_each_key(read: _Read) -> np.ndarray:
 
 
 def _in_order(
-    order: Order | None, table: CodedRows, rows: np.ndarray, parents: np.ndarray, schema: Schema
+    order: RowOrder | None, table: CodedRows, rows: np.ndarray, parents: np.ndarray, schema: Schema
 ) -> np.ndarray:
     """Return rows by parent, by the column of the order (cells without a place last), then by hash and codes."""
     keys = [table.codes[name][rows] for name in reversed(table.codes)]
@@ -284,7 +284,7 @@ def _with_counts(schema: LinkedTables, name: str, kept: Mapping[str, _Kept]) -> 
     return found
 
 
-def _coded(schema: LinkedTables, name: str, kept: Mapping[str, _Kept], counted: Mapping[str, Codes]) -> CodedTable:
+def _coded(schema: LinkedTables, name: str, kept: Mapping[str, _Kept], counted: Mapping[str, Codes]) -> LinkedTableRows:
     """Return the coded rows of one table."""
     coded, own = schema.coded[name], kept[name]
     blocks = [_Block(counted[name], None)]
@@ -302,7 +302,7 @@ def _coded(schema: LinkedTables, name: str, kept: Mapping[str, _Kept], counted: 
         units = len(np.unique(rows))
     # Further down a unit may have any number of rows that belong to no row that is used.
     unmet = own.unmet if schema.table(name).parent == schema.names[0] else 0
-    return CodedTable(_Linked(coded, blocks, own.rows, units, unmet), own.layout)
+    return LinkedTableRows(_Linked(coded, blocks, own.rows, units, unmet), own.layout)
 
 
 def _lagged(schema: LinkedTables, name: str, own: _Kept) -> list[_Block]:

@@ -16,7 +16,7 @@ _NUMBERS: Final = ("integer", "number")  # an entry of one serves columns of the
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class PublicDomain:
     """A public domain: words that columns of the kind are often named by, and what it says of a field."""
 
     name: str
@@ -27,18 +27,18 @@ class Entry:
 
 
 @cache
-def catalogue() -> dict[str, Entry]:
+def catalogue() -> dict[str, PublicDomain]:
     """Return the entries by their names."""
     found = json.loads(_FILE.read_text(encoding="utf-8"))
     return {
-        name: Entry(
+        name: PublicDomain(
             name=name, title=each["title"], words=tuple(each["words"]), keys=each["field"], source=each["source"]
         )
         for name, each in found.items()
     }
 
 
-def entries_for(column: str, kind: str) -> list[Entry]:
+def entries_for(column: str, kind: str) -> list[PublicDomain]:
     """Return the entries that the name of a column of some type speaks for.
 
     >>> [entry.name for entry in entries_for("Age (years)", "integer")]
@@ -72,5 +72,5 @@ def with_domain(name: str, source: Mapping[str, Any]) -> Mapping[str, Any]:
     return found
 
 
-def _is_alike(kind: object, entry: Entry) -> bool:
+def _is_alike(kind: object, entry: PublicDomain) -> bool:
     return kind == entry.keys["type"] or (kind in _NUMBERS and entry.keys["type"] in _NUMBERS)

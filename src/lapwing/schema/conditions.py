@@ -81,7 +81,7 @@ class Between:
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class OrderComparison:
     """Ask for the regular values that are less than a constant, or at most it, or more, or at least it.
 
     Numbers without resolution in the cell of the constant count as equal to it, but for cells that show one number.
@@ -301,7 +301,7 @@ def codes_of(field: Field, items: Iterable[object], asker: Asker = WHERE, cells:
     """Return the codes that any of some items asks a column for: int64 (runs, 2), disjoint and increasing.
 
     items: None, NaN and pandas' NA ask for missing, a value for its cell or the nearest step, a `Between` for the cells
-    in it or the steps that begin in it, a `Compared` for what its order says.
+    in it or the steps that begin in it, a `OrderComparison` for what its order says.
     """
     return reader(field, asker, cells)(items)
 
@@ -323,7 +323,7 @@ def _runs(codes: "_Listed | _Axis", item: object) -> Iterable[tuple[int, int]]:
         low, high = item.get("minimum"), item.get("maximum")
         hint = f", or for a range write lw.between({low}, {high})" if domain.ordered else ""
         raise asker.asked(field, f"an object; name a value{hint}")
-    if isinstance(item, Compared):
+    if isinstance(item, OrderComparison):
         return codes.compared(item)
     if isinstance(item, Between):
         if not domain.ordered:
@@ -382,7 +382,7 @@ class _Listed:
         _check_order(self, item, first, last)
         return [(first, last + 1)]
 
-    def compared(self, item: Compared) -> Iterable[tuple[int, int]]:
+    def compared(self, item: OrderComparison) -> Iterable[tuple[int, int]]:
         """Return the codes of categories in an order: numbers and dates by value, texts as the schema lists them."""
         field = self.field
         if field.type == "boolean":
@@ -499,7 +499,7 @@ class _Axis:
         is_wide = self.is_continuous and self.cells == "touching"
         return [(start, stop), *(self._touching(low, high) if is_wide else ())]
 
-    def compared(self, item: Compared) -> Iterable[tuple[int, int]]:
+    def compared(self, item: OrderComparison) -> Iterable[tuple[int, int]]:
         """Return the run of codes that stand in an order to a constant."""
         is_after = item.order in _AFTER
         cut = self._cut(_end(self, item.constant, is_after, "in an order"), is_after)
@@ -590,10 +590,10 @@ def _refused(codes: "_Listed | _Axis", said: str) -> LapwingError:
     return codes.asker.refused(f"column {quote(codes.field.name)} {said}", "LW323")
 
 
-def _empty(codes: "_Listed | _Axis", item: Between | Compared) -> LapwingError:
+def _empty(codes: "_Listed | _Axis", item: Between | OrderComparison) -> LapwingError:
     """Return the error that no value of a column lies where a condition asks for one."""
     field = codes.field
-    if isinstance(item, Compared):
+    if isinstance(item, OrderComparison):
         said = f"{item.order} {_shown(item.constant)}"
     elif item.low is None or item.high is None:
         said = f"up to {_shown(item.high)}" if item.low is None else f"from {_shown(item.low)} on"

@@ -103,7 +103,7 @@ _EXACT: Final = 2**53  # integers up to here are exact as floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Shown:
+class ShownValues:
     """The numbers that synthetic rows show for the regular codes of a field; of texts and booleans their place."""
 
     field: Field
@@ -144,7 +144,7 @@ class Shown:
         return least, most
 
 
-def shown(field: Field) -> Shown:
+def shown(field: Field) -> ShownValues:
     """Return the numbers that synthetic rows show for the regular codes of a modelled field."""
     listed: Numbers | None = None
     if field.categories is not None and field.type not in ("string", "boolean"):
@@ -154,7 +154,7 @@ def shown(field: Field) -> Shown:
         listed = np.arange(field.domain.values, dtype=np.int64)
     exact = exact_cells(field) if not field.is_categorical and field.domain.continuous else {}
     cells = np.array(sorted(exact), dtype=np.int64)
-    return Shown(
+    return ShownValues(
         field=field,
         values=field.domain.values,
         grid=None if field.is_categorical else field.range,

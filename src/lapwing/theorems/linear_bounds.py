@@ -35,7 +35,7 @@ Neighbours = Literal["add-remove", "replace-one"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Family:
+class QueryFamily:
     """What is asked about a table.
 
     statistics: |F|, at least 1: statistics, every cell of a table counted, and the constant 1; values: whether the
@@ -44,7 +44,7 @@ class Family:
 
     All two-way tables of 16 Boolean columns, and the constant:
 
-    >>> Family(statistics=481, values="zero-one", tables=120).sensitivity("replace-one")
+    >>> QueryFamily(statistics=481, values="zero-one", tables=120).sensitivity("replace-one")
     240
     """
 
@@ -98,7 +98,7 @@ class Needs:
         return 8 * self.delta
 
 
-def theorem_2_2(family: Family, neighbours: Neighbours, *, epsilon: float, delta: float, gamma: float) -> int:
+def theorem_2_2(family: QueryFamily, neighbours: Neighbours, *, epsilon: float, delta: float, gamma: float) -> int:
     """Return how many rows make the noise at most delta.
 
     neighbours: relation of tables. Number of rows: noisy, and public. Returns rows from which on, with probability at
@@ -110,7 +110,7 @@ def theorem_2_2(family: Family, neighbours: Neighbours, *, epsilon: float, delta
 
     All two-way tables of 16 Boolean columns at epsilon 1, noise at most 0.05:
 
-    >>> pairs = Family(statistics=481, values="zero-one", tables=120)
+    >>> pairs = QueryFamily(statistics=481, values="zero-one", tables=120)
     >>> theorem_2_2(pairs, "add-remove", epsilon=1, delta=0.05, gamma=0.05)
     45145
     """
@@ -120,7 +120,7 @@ def theorem_2_2(family: Family, neighbours: Neighbours, *, epsilon: float, delta
 
 
 def theorem_2_3(
-    family: Family,
+    family: QueryFamily,
     neighbours: Neighbours,
     *,
     epsilon: float,
@@ -139,7 +139,7 @@ def theorem_2_3(
     ``2 delta^-2 log(2 |F| / gamma)`` rows and draws for values in [-1, 1]; noise as in `theorem_2_2`. The gap of a
     density that does not fit best is to be added to the accuracy.
 
-    >>> pairs = Family(statistics=481, values="zero-one", tables=120)
+    >>> pairs = QueryFamily(statistics=481, values="zero-one", tables=120)
     >>> theorem_2_3(pairs, "add-remove", epsilon=1, delta=0.05, gamma=0.05, condition_number=4.3)
     Needs(delta=0.05, rows=45145, draws=3669, points=16546400)
     """
@@ -182,11 +182,11 @@ def corollary_2_4(
         raise ParameterError(f"degree must be from 1 to columns={columns}, got {degree}", code="LW390")
     sets = [math.comb(columns, size) for size in range(1, degree + 1)]
     cells = sum(count * 2**size for size, count in enumerate(sets, start=1))
-    family = Family(statistics=1 + cells, values="zero-one", tables=sum(sets))
+    family = QueryFamily(statistics=1 + cells, values="zero-one", tables=sum(sets))
     return theorem_2_3(family, neighbours, epsilon=epsilon, delta=delta, gamma=gamma, condition_number=condition_number)
 
 
-def draws_needed(family: Family, *, delta: float, gamma: float) -> int:
+def draws_needed(family: QueryFamily, *, delta: float, gamma: float) -> int:
     """Return how many independent draws have all means within delta of the expectations.
 
     Returns ``2 delta^-2 log(2 |F| / gamma)`` for values in [-1, 1], ``delta^-2 log(|F| / gamma)`` for 0 and 1; with
@@ -194,14 +194,14 @@ def draws_needed(family: Family, *, delta: float, gamma: float) -> int:
 
     Boedihardjo, Strohmer, Vershynin, Lemma 3.2; Hoeffding's inequality in place of Bernstein's.
 
-    >>> draws_needed(Family(statistics=11), delta=0.1, gamma=0.2)
+    >>> draws_needed(QueryFamily(statistics=11), delta=0.1, gamma=0.2)
     941
     """
     check_theorem(delta, gamma)
     return _whole(_squared_deviation(family, gamma) / delta**2)
 
 
-def points_needed(family: Family, *, delta: float, gamma: float, condition_number: float) -> int:
+def points_needed(family: QueryFamily, *, delta: float, gamma: float, condition_number: float) -> int:
     """Return how many points a reduced space needs.
 
     Returns ``delta^-2 K |F| / gamma``: with probability at least ``1 - gamma`` some density on the points has all means
@@ -209,7 +209,7 @@ def points_needed(family: Family, *, delta: float, gamma: float, condition_numbe
 
     Boedihardjo, Strohmer, Vershynin, Lemma 3.3 and the proof of Theorem 2.3.
 
-    >>> points_needed(Family(statistics=11), delta=0.1, gamma=0.2, condition_number=1.5)
+    >>> points_needed(QueryFamily(statistics=11), delta=0.1, gamma=0.2, condition_number=1.5)
     8250
     """
     check_theorem(delta, gamma)
@@ -226,14 +226,14 @@ def check_theorem(delta: float, gamma: float) -> None:
         raise ParameterError(f"gamma must be above 0 and below 1/4, got {gamma}", code="LW390")
 
 
-def _squared_deviation(family: Family, gamma: float) -> float:
+def _squared_deviation(family: QueryFamily, gamma: float) -> float:
     """Return the number of draws times the square of how far their means deviate."""
     if family.values == "zero-one":
         return math.log(family.statistics / gamma)
     return 2 * math.log(2 * family.statistics / gamma)
 
 
-def _largest_noise(family: Family, neighbours: Neighbours, epsilon: float, gamma: float) -> float:
+def _largest_noise(family: QueryFamily, neighbours: Neighbours, epsilon: float, gamma: float) -> float:
     """Return what no noise on a sum exceeds, in records, with probability at least 1 - gamma."""
     if not 0 < epsilon < math.inf:
         raise ParameterError(f"epsilon must be finite and above 0, got {epsilon}", code="LW390")

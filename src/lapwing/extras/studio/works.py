@@ -20,7 +20,7 @@ class EndedError(Exception):
 
 
 @dataclass(slots=True)
-class Work:
+class StudioWork:
     """One piece of work: what is shown of it, and what came of it.
 
     found: what it returned; said: why it failed, a sentence without a value.
@@ -54,12 +54,12 @@ class Work:
         if self._thread is not None:
             self._thread.join(seconds)
 
-    def begin(self, do: Callable[["Work"], Any]) -> None:
+    def begin(self, do: Callable[["StudioWork"], Any]) -> None:
         """Do it in a thread, under what holds here: a policy, for example."""
         self._thread = threading.Thread(target=contextvars.copy_context().run, args=(self._run, do), daemon=True)
         self._thread.start()
 
-    def _run(self, do: Callable[["Work"], Any]) -> None:
+    def _run(self, do: Callable[["StudioWork"], Any]) -> None:
         try:
             self.found = do(self)
         except LapwingError as error:
@@ -76,19 +76,19 @@ class Works:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._found: dict[tuple[str, str], Work] = {}
+        self._found: dict[tuple[str, str], StudioWork] = {}
 
-    def get(self, job: str, kind: str) -> Work | None:
+    def get(self, job: str, kind: str) -> StudioWork | None:
         """Return the last work of a kind, done or not."""
         return self._found.get((job, kind))
 
-    def begin(self, job: str, kind: str, do: Callable[[Work], Any]) -> Work:
+    def begin(self, job: str, kind: str, do: Callable[[StudioWork], Any]) -> StudioWork:
         """Begin work, or return the one of this kind that is under way: two tabs begin one."""
         with self._lock:
             there = self._found.get((job, kind))
             if there is not None and not there.is_done:
                 return there
-            work = self._found[job, kind] = Work()
+            work = self._found[job, kind] = StudioWork()
             work.begin(do)
             return work
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from lapwing.errors import ParameterError
 from lapwing.kernel.noise.bits import WORD_BITS, BitSource, checked_size
 from lapwing.kernel.noise.enclosures import Complement, Interval, Real, ceil_divide, ceil_shift, power
-from lapwing.kernel.noise.inverse_cdf import Table, draw, make_table
+from lapwing.kernel.noise.inverse_cdf import WordTable, draw, make_table
 
 IntegerArray = np.ndarray[Any, Any]  # of int64, or of Python integers where 64 bits are too few
 
@@ -122,7 +122,7 @@ def geometric_chunk(ratio: Real, size: int, bits: BitSource, limit: int, word_bi
     return values
 
 
-def _restart(digits: IntegerArray, table: Table, bits: BitSource, enough: int) -> None:
+def _restart(digits: IntegerArray, table: WordTable, bits: BitSource, enough: int) -> None:
     """Complete last digits in place: while one says "256 or more" and is below `enough`, add another draw."""
     growing = np.flatnonzero(digits == BASE)
     while growing.size:

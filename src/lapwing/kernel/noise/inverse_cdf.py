@@ -33,7 +33,7 @@ class Law(Protocol):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Table:
+class WordTable:
     """First words of the distribution values of a law.
 
     `words` is an ndarray of uint64, shape (n - 1,): floor(2^word_bits F_r). Words are 64 bits long; tests shorten them
@@ -46,11 +46,11 @@ class Table:
 
 
 @lru_cache(maxsize=256)
-def make_table(law: Law, word_bits: int = WORD_BITS) -> Table:
+def make_table(law: Law, word_bits: int = WORD_BITS) -> WordTable:
     """Return the table of a law."""
     words = np.array(thresholds(law, word_bits), dtype=np.uint64)
     words.flags.writeable = False
-    return Table(law, word_bits, words)
+    return WordTable(law, word_bits, words)
 
 
 @lru_cache(maxsize=256)
@@ -72,7 +72,7 @@ def thresholds(law: Law, bits: int) -> tuple[int, ...]:
         precision *= 2
 
 
-def draw(table: Table, size: int, bits: BitSource) -> NDArray[np.uint16]:
+def draw(table: WordTable, size: int, bits: BitSource) -> NDArray[np.uint16]:
     """Draw independent outcomes of the law, exactly.
 
     bits: secret bits: one word per draw, more with probability below n 2^-64. Returns uint16 (size,).
@@ -92,7 +92,7 @@ def draw(table: Table, size: int, bits: BitSource) -> NDArray[np.uint16]:
 
 
 @lru_cache(maxsize=128)
-def _guide(table: Table) -> NDArray[np.uint16]:
+def _guide(table: WordTable) -> NDArray[np.uint16]:
     """Return the outcome of every bucket of words that contains no threshold, OPEN for the others."""
     buckets = 1 << min(GUIDE_BITS, table.word_bits)
     homes = (table.words >> _bucket_shift(table)).astype(np.int64)
@@ -102,12 +102,12 @@ def _guide(table: Table) -> NDArray[np.uint16]:
     return guide
 
 
-def _bucket_shift(table: Table) -> np.uint64:
+def _bucket_shift(table: WordTable) -> np.uint64:
     """Return how many low bits of a word its bucket ignores."""
     return np.uint64(max(table.word_bits - GUIDE_BITS, 0))
 
 
-def _resolve(table: Table, words: NDArray[np.uint64], bits: BitSource) -> NDArray[np.uint16]:
+def _resolve(table: WordTable, words: NDArray[np.uint64], bits: BitSource) -> NDArray[np.uint16]:
     """Compare each word with the thresholds; refine where it equals one."""
     # [count] thresholds below the word are counted, thresholds above it are not.
     outcomes = np.searchsorted(table.words, words, side="left").astype(np.uint16)
@@ -117,7 +117,7 @@ def _resolve(table: Table, words: NDArray[np.uint64], bits: BitSource) -> NDArra
     return outcomes
 
 
-def _refine(table: Table, word: int, bits: BitSource) -> int:
+def _refine(table: WordTable, word: int, bits: BitSource) -> int:
     """Decide a word that equals a threshold by drawing more of the same uniform number."""
     known = table.word_bits
     while True:

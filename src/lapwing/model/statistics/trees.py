@@ -11,7 +11,7 @@ from typing import Final
 
 from lapwing.errors import LapwingError
 from lapwing.kernel.questions.linear_statistics.question import MOST_TEXT
-from lapwing.schema.conditions import Asker, Compared, plain_number
+from lapwing.schema.conditions import Asker, OrderComparison, plain_number
 from lapwing.schema.scalars import finite_number, quote
 
 MOST_DEPTH: Final = 100
@@ -95,7 +95,7 @@ def tree_of(text: str) -> Node:
     """Return the tree of a text in the language.
 
     >>> tree_of("65 > age")
-    Among(column='age', items=(Compared(order='<', constant=Fraction(65, 1)),), is_negated=False)
+    Among(column='age', items=(OrderComparison(order='<', constant=Fraction(65, 1)),), is_negated=False)
     """
     asker, names = stat_asker(text), dict[str, str]()
     problem = f"a statistic is a text of at most {MOST_TEXT} characters; shorten it"
@@ -232,7 +232,9 @@ class _Reader:
         if isinstance(right, Column) and _is_constant(left):
             left, order, right = right, _MIRRORED.get(order, order), left
         if isinstance(left, Column) and _is_constant(right):
-            return Among(left.name, (Compared(order, right) if order in _MIRRORED else _item(right),), is_negated)
+            return Among(
+                left.name, (OrderComparison(order, right) if order in _MIRRORED else _item(right),), is_negated
+            )
         return Apply(_WORDS[order], (right, left) if order in (">", ">=") else (left, right))
 
     def refused(self, said: str) -> LapwingError:

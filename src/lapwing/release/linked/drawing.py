@@ -8,7 +8,7 @@ import numpy as np
 from lapwing.errors import ParameterError
 from lapwing.model.files import SavedRelease
 from lapwing.model.sampling.conditions import Conditioned, conditioned
-from lapwing.release.linked.rows import Drawn, LinkedRows
+from lapwing.release.linked.rows import DrawnTable, LinkedRows
 from lapwing.release.rows_out import Where
 from lapwing.release.runs.generators import chosen_seed, generator
 from lapwing.rows.kinds import Layout, Like
@@ -124,7 +124,7 @@ def _written(linked: LinkedTables, name: str) -> list[str]:
 def _frame(
     linked: LinkedTables,
     table: LinkedTable,
-    drawn: Mapping[str, Drawn],
+    drawn: Mapping[str, DrawnTable],
     found: "Mapping[str, pl.DataFrame]",
     before: int,
 ) -> "pl.DataFrame":

@@ -20,7 +20,7 @@ from lapwing.model.sampling.given_rows import possible_rows, rows_given
 from lapwing.model.sampling.keeping import kept_components
 from lapwing.schema.linked.coded import Lag
 from lapwing.schema.linked.database import LinkedTables
-from lapwing.schema.linked.tables import LinkedTable, Order
+from lapwing.schema.linked.tables import LinkedTable, RowOrder
 
 Codes = dict[str, np.ndarray]
 
@@ -31,7 +31,7 @@ _TRIES: Final = 4  # of steps that lead out of the range of the order
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Drawn:
+class DrawnTable:
     """Rows of a table: codes of its own columns and numbers of rows, and the place of each row's parent."""
 
     codes: Codes
@@ -58,7 +58,7 @@ class LinkedRows:
     def _first(self) -> Conditioned:
         return self.asked or Conditioned(self.models[self.linked.names[0]], is_matched=True)
 
-    def chunks(self, units: int, rng: np.random.Generator) -> Iterator[dict[str, Drawn]]:
+    def chunks(self, units: int, rng: np.random.Generator) -> Iterator[dict[str, DrawnTable]]:
         """Yield all tables of some units at a time; parents are numbered within the chunk."""
         for codes in self._drawn_units(units, rng, _UNITS):
             yield self._families(codes, rng)
@@ -68,14 +68,14 @@ class LinkedRows:
         first, schema = self._first, self.linked.coded[self.linked.names[0]]
         return sample_codes(first.model, schema, n, rng, chunk=chunk, is_matched=first.is_matched)
 
-    def _families(self, units: Codes, rng: np.random.Generator) -> dict[str, Drawn]:
+    def _families(self, units: Codes, rng: np.random.Generator) -> dict[str, DrawnTable]:
         """Return the rows of all tables that belong to some rows of the first one."""
         firsts, is_lost = self._first_rows(units, rng)
         if is_lost.any():
             # Rules may leave a row of the first table none of another. Each such search takes long.
             units = self._with_rows(units, rng)
             firsts, _ = self._first_rows(units, rng)
-        found = {self.linked.names[0]: Drawn(units, np.full(_height(units), -1))}
+        found = {self.linked.names[0]: DrawnTable(units, np.full(_height(units), -1))}
         for name in self.linked.names[1:]:
             found[name] = self._of_parents(name, found, firsts.get(name), rng)
         return found
@@ -86,7 +86,7 @@ class LinkedRows:
         """Draw the first row of each unit in each child table of the first; tell which units rules leave none."""
         is_lost = np.zeros(_height(units), dtype=bool)
         firsts = {}
-        above = {self.linked.names[0]: Drawn(units, np.full(is_lost.size, -1))}
+        above = {self.linked.names[0]: DrawnTable(units, np.full(is_lost.size, -1))}
         for table in self.linked.below(self.linked.names[0]):
             step = self._step(table, above, np.flatnonzero(units[table.count] > 0), None, rng)
             is_lost[step.owners[step.is_lost]] = True
@@ -127,8 +127,8 @@ class LinkedRows:
     # -- Rows of the other tables.
 
     def _of_parents(
-        self, name: str, found: Mapping[str, Drawn], first: "_Step | None", rng: np.random.Generator
-    ) -> Drawn:
+        self, name: str, found: Mapping[str, DrawnTable], first: "_Step | None", rng: np.random.Generator
+    ) -> DrawnTable:
         """Draw the rows of a table for the rows of its parent, place by place."""
         table = self.linked.table(name)
         counts = found[table.parent or ""].codes[table.count]
@@ -153,12 +153,12 @@ class LinkedRows:
             )[order]
             for each in names
         }
-        return Drawn(codes, owners[order])
+        return DrawnTable(codes, owners[order])
 
     def _step(
         self,
         table: LinkedTable,
-        found: Mapping[str, Drawn],
+        found: Mapping[str, DrawnTable],
         owners: np.ndarray,
         before: "_Step | None",
         rng: np.random.Generator,
@@ -212,7 +212,7 @@ class LinkedRows:
         there = np.where(goes_on, here + np.where(goes_on, gap, 0), np.where(has_place, none, here))
         return {**known, lag.gap: gap, table.order.by: steps(there, by.values, table.order)}
 
-    def _above(self, name: str, found: Mapping[str, Drawn], owners: np.ndarray) -> Codes:
+    def _above(self, name: str, found: Mapping[str, DrawnTable], owners: np.ndarray) -> Codes:
         """Return the codes of the rows above, under their names in a table's coded rows."""
         given: Codes = {}
         names, rows = self.linked.given_names(name), owners
@@ -246,7 +246,7 @@ class _Step:
     place: int
 
 
-def steps(codes: np.ndarray, values: int, order: Order) -> np.ndarray:
+def steps(codes: np.ndarray, values: int, order: RowOrder) -> np.ndarray:
     """Return the place of regular codes in an order, or the codes of places; others stay as they are."""
     found = codes.astype(np.int64)
     return np.where(found < values, values - 1 - found, found) if order.descending else found

@@ -54,14 +54,14 @@ def without_cells(build: Callable[[bool], T]) -> T:
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class PublicFiles:
     """Where the files of public tables lie, and whether they stay closed and a made-up row stands in for theirs."""
 
     folder: Path
     stand_in: bool
 
 
-def lookup_from(name: str, source: Mapping[str, Any], beside: Beside | None) -> Lookup:
+def lookup_from(name: str, source: Mapping[str, Any], beside: PublicFiles | None) -> Lookup:
     """Return a public table, from rows or a file in the schema's folder; blank domains are filled from its rows."""
     given, key = source["public"], source.get("primaryKey")
     if key not in [field["name"] for field in fields_of(name, source)]:
@@ -89,7 +89,7 @@ def _of_rows(name: str, source: Mapping[str, Any], rows: Sequence[object]) -> Lo
     return lookup
 
 
-def _of_file(name: str, source: Mapping[str, Any], beside: Beside, given: str) -> Lookup:
+def _of_file(name: str, source: Mapping[str, Any], beside: PublicFiles, given: str) -> Lookup:
     """Return a public table of a file, which is nowhere else than beside the schema: its rows will be shown."""
     if Path(given).is_absolute() or ".." in Path(given).parts:
         raise refusal(f'{name}: "public" must be a file beside the schema, got {quote(given)}; put it there')

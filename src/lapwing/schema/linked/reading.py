@@ -7,8 +7,8 @@ from typing import Any, Final
 from lapwing.errors import SchemaError
 from lapwing.schema.files import field_to_dict
 from lapwing.schema.linked.coded import GAP, LEFT, NUMBER, PREVIOUS, SECOND, count_field, told
-from lapwing.schema.linked.lookups import LINKS, Beside, lookup_from, with_values
-from lapwing.schema.linked.tables import MOST_ROWS, LinkedTable, Lookup, Order, fields_of, refusal
+from lapwing.schema.linked.lookups import LINKS, PublicFiles, lookup_from, with_values
+from lapwing.schema.linked.tables import MOST_ROWS, LinkedTable, Lookup, RowOrder, fields_of, refusal
 from lapwing.schema.public_tables.tables import public_tables_from
 from lapwing.schema.rules.rules import Rule, rule_to_dict, rules_from
 from lapwing.schema.scalars import quote, repeated, visible, whole_number
@@ -29,7 +29,7 @@ def parts_from(value: object, folder: Path | None, *, stand_in: bool = False) ->
 
     folder: in which files of public tables lie; stand_in: leave these closed, and take a made-up row for those of each.
     """
-    beside = None if folder is None else Beside(folder, stand_in)
+    beside = None if folder is None else PublicFiles(folder, stand_in)
     found = check_object(value, "the schema of linked tables")
     if "tables" in found:
         Typed(found, "the schema of linked tables").only(_TOP)
@@ -93,7 +93,7 @@ def _described(table: LinkedTable) -> dict[str, Any]:
 # -- Two tables: parents and children.
 
 
-def _of_two(found: Mapping[str, Any], beside: Beside | None) -> dict[str, Any]:
+def _of_two(found: Mapping[str, Any], beside: PublicFiles | None) -> dict[str, Any]:
     """Read ``{"parent": ..., "child": ..., "key": ..., "maxChildren": ...}``."""
     own = Typed.of(found, "the schema of linked tables", "LW250").only(_TWO)
     key, count = own.text("key", None), own.text("count", _COUNT, is_name=True)
@@ -162,7 +162,7 @@ def _dealt(rules: object, persons: set[Any], events: set[Any]) -> tuple[list[Any
 # -- Any number of tables.
 
 
-def _of_tables(described: Mapping[str, Any], rules: object, beside: Beside | None) -> dict[str, Any]:
+def _of_tables(described: Mapping[str, Any], rules: object, beside: PublicFiles | None) -> dict[str, Any]:
     """Read ``{"tables": {...}, "rules": [...]}``; parents may stand after their child tables."""
     if len(described) > _MOST_TABLES:
         raise refusal(f"linked tables must be {_MOST_TABLES} at most, got {len(described)}; leave others out")
@@ -254,7 +254,7 @@ def _table(
         link=link,
         max_rows=source.get("maxRows", 1),
         count="" if parent is None else _count_of(name, source),
-        order=Order.load(source["order"]) if source.get("order") is not None else None,
+        order=RowOrder.load(source["order"]) if source.get("order") is not None else None,
         lookups=public,
         counts=tuple(count for count, _ in counts),
     )

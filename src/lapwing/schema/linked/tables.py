@@ -37,7 +37,7 @@ def fields_of(name: str, source: Mapping[str, Any]) -> tuple[Mapping[str, Any], 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
+class RowOrder:
     """In which order the rows of one parent come.
 
     Parameters
@@ -54,7 +54,7 @@ class Order:
     __repr__ = short
 
     @classmethod
-    def load(cls, value: object) -> "Order":
+    def load(cls, value: object) -> "RowOrder":
         """Return an order from its column, or from ``{"by": ..., "descending": ...}``."""
         source = Typed.of({"by": value} if isinstance(value, str) else value, "order", "LW250")
         source.only(("by", "descending"), code="LW250")
@@ -108,7 +108,7 @@ class LinkedTable:
         Rows of one parent row that are used at most, 1 to 10,000.
     count : str
         What the number of its rows is called, among the columns of the parent.
-    order : Order or None
+    order : RowOrder or None
         In which order the rows of a parent come; None where this means nothing.
     lookups : mapping of str to str
         Columns that refer to public tables.
@@ -121,7 +121,7 @@ class LinkedTable:
     link: str | None = None
     max_rows: int = 1
     count: str = ""
-    order: Order | None = None
+    order: RowOrder | None = None
     lookups: Mapping[str, str]
     counts: tuple[str, ...] = ()
 

@@ -15,7 +15,7 @@ from lapwing.schema.fields import Field
 from lapwing.schema.groupings.grouping import Grouping
 from lapwing.schema.rules.rules import Determines, Implies, Order, Rule, Sum
 from lapwing.schema.scalars import quote
-from lapwing.schema.values import Codes, Numbers, Shown, in_moments, shown
+from lapwing.schema.values import Codes, Numbers, ShownValues, in_moments, shown
 
 _LARGEST: Final = 2**62
 _EXACT: Final = 2**53
@@ -34,7 +34,7 @@ class OrderPair:
     rule: Order
     columns: tuple[str, str]
     strict: bool
-    sides: tuple[Shown, Shown]  # what synthetic rows show, of the lower and the upper column
+    sides: tuple[ShownValues, ShownValues]  # what synthetic rows show, of the lower and the upper column
 
     @property
     def values(self) -> tuple[int, int]:

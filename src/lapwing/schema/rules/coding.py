@@ -32,7 +32,7 @@ _Groups = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Parts:
+class CodeGroups:
     """The groups of one column's codes that some conditions tell apart, and those that each asks for, increasing."""
 
     field: Field
@@ -134,7 +134,7 @@ def _imply(alive: npt.NDArray[np.bool_], causes: Sequence[_Groups], effect: _Gro
     alive[np.ix_(*causes, effect)] = True
 
 
-def _cells(parts: Sequence[Parts], where: str) -> npt.NDArray[np.bool_]:
+def _cells(parts: Sequence[CodeGroups], where: str) -> npt.NDArray[np.bool_]:
     """Return one entry for each combination of groups, all alive."""
     shape = tuple(part.grouping.groups for part in parts)
     cells = 1
@@ -149,7 +149,7 @@ def _cells(parts: Sequence[Parts], where: str) -> npt.NDArray[np.bool_]:
     return np.ones(shape, dtype=bool)
 
 
-def _on_codes(rule: Rule, parts: Sequence[Parts], alive: npt.NDArray[np.bool_]) -> CombinationRule:
+def _on_codes(rule: Rule, parts: Sequence[CodeGroups], alive: npt.NDArray[np.bool_]) -> CombinationRule:
     """Return a rule on codes; combinations with a misfit are alive, as synthetic rows never hold one."""
     for axis, part in enumerate(parts):
         if not part.field.domain.missing:
@@ -159,7 +159,7 @@ def _on_codes(rule: Rule, parts: Sequence[Parts], alive: npt.NDArray[np.bool_]) 
     return CombinationRule(rule, columns, tuple(part.grouping for part in parts), alive)
 
 
-def parts_of(field: Field, asked: Sequence[_Runs], *, joins: bool) -> Parts:
+def parts_of(field: Field, asked: Sequence[_Runs], *, joins: bool) -> CodeGroups:
     """Return the groups of codes that conditions tell apart; `joins`: whether runs that the same ask for are one."""
     domain = field.domain
     ends = np.concatenate([runs.reshape(-1) for runs in asked])
@@ -180,7 +180,7 @@ def parts_of(field: Field, asked: Sequence[_Runs], *, joins: bool) -> Parts:
         grouping = lookup(domain, np.repeat(group, np.diff(np.append(starts, domain.values))))
     reserved = [_codes_of(np.maximum(runs, domain.values)) - domain.values + regular for runs in asked]
     groups = (np.unique(np.concatenate([group[span], own])) for span, own in zip(spans, reserved, strict=True))
-    return Parts(field, grouping, tuple(groups))
+    return CodeGroups(field, grouping, tuple(groups))
 
 
 def _codes_of(runs: _Runs) -> _Runs:
@@ -188,7 +188,7 @@ def _codes_of(runs: _Runs) -> _Runs:
     return np.concatenate([np.arange(start, stop) for start, stop in runs.tolist()])
 
 
-def _column_parts(field: Field, conditions: Sequence[Condition], where: str) -> tuple[Parts, list[int]]:
+def _column_parts(field: Field, conditions: Sequence[Condition], where: str) -> tuple[CodeGroups, list[int]]:
     """Return the groups that many conditions on one column tell apart, and which of them each row asks for."""
     read = reader(field, _asker(where))
     place: Mapping[Condition, int] = {condition: number for number, condition in enumerate(dict.fromkeys(conditions))}
@@ -196,7 +196,7 @@ def _column_parts(field: Field, conditions: Sequence[Condition], where: str) -> 
     return parts, [place[condition] for condition in conditions]
 
 
-def _asked(conditions: Conditions, fields: Sequence[Field], where: str, cells: Cells) -> list[Parts]:
+def _asked(conditions: Conditions, fields: Sequence[Field], where: str, cells: Cells) -> list[CodeGroups]:
     """Return the groups of several columns that one condition on each tells apart."""
     return [
         parts_of(field, [codes_of(field, wanted, _asker(where), cells)], joins=not field.domain.ordered)

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from lapwing.maths.runs import Runs, below, codes_in, from_on, meet, overlaps, runs_where
 from lapwing.schema.rules.codes import CodedRule, CombinationRule, ExactSum, OrderPair
-from lapwing.schema.values import Numbers, Shown
+from lapwing.schema.values import Numbers, ShownValues
 
 Domains = Mapping[str, Runs]
 """What each column may still be."""
@@ -116,7 +116,7 @@ def _test(rule: OrderPair, side: int, limit: object) -> Callable[[Runs], npt.NDA
     return keeps
 
 
-def _keeping(told: Shown, runs: Runs, keeps: Callable[[Runs], npt.NDArray[np.bool_]], *, rises: bool) -> Runs:
+def _keeping(told: ShownValues, runs: Runs, keeps: Callable[[Runs], npt.NDArray[np.bool_]], *, rises: bool) -> Runs:
     """Return runs without the regular codes that fail a test, which fails below or above some code but for lists."""
     reserved = from_on(runs, told.values)
     regular = below(runs, told.values)

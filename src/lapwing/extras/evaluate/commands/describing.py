@@ -26,7 +26,7 @@ _BOOK_SHOWN = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Files:
+class StartFiles:
     """The private table of one guided start, and its files, beside each other and named after it.
 
     run: runs a command line of `lapwing`.
@@ -56,7 +56,7 @@ class _Book:
 _NO_BOOK = _Book({}, frozenset())
 
 
-def described_schema(files: Files) -> "Schema":
+def described_schema(files: StartFiles) -> "Schema":
     """Return the schema that is there already, or the one that the answers describe."""
     from lapwing.schema.schemas import Schema  # noqa: PLC0415
 
@@ -94,7 +94,7 @@ def described_schema(files: Files) -> "Schema":
     return schema
 
 
-def _drafted(files: Files) -> "tuple[Schema, Sequence[Suggestion], _Book]":
+def _drafted(files: StartFiles) -> "tuple[Schema, Sequence[Suggestion], _Book]":
     """Return names and types of columns, what they look like, and the code book in the file, if it has one."""
     from lapwing.extras.evaluate.internal.suggestions import look, suggest  # noqa: PLC0415
     from lapwing.rows.files import PROGRAMS  # noqa: PLC0415
@@ -160,7 +160,7 @@ def _mark_target(fields: list[dict[str, Any]]) -> None:
 
 
 def _field(
-    files: Files, drafted: "Schema", field: "Field", seen: "Suggestion | None", book: _Book
+    files: StartFiles, drafted: "Schema", field: "Field", seen: "Suggestion | None", book: _Book
 ) -> dict[str, Any] | None:
     """Ask for the domain of one column that no code book gives; None for a column that is left out."""
     from lapwing.schema.catalogue import entries_for  # noqa: PLC0415
@@ -244,7 +244,7 @@ def _cell(text: str, field: "Field") -> int | float | str:
     return float(bare) if field.type == "number" else bare
 
 
-def _look(files: Files, drafted: "Schema", field: "Field", seen: "Suggestion | None") -> None:
+def _look(files: StartFiles, drafted: "Schema", field: "Field", seen: "Suggestion | None") -> None:
     """Show what a column holds: internal, because its owner asked for it."""
     from lapwing.extras.evaluate.internal.suggestions import frequent_texts  # noqa: PLC0415
     from lapwing.extras.evaluate.report.page import NOTICE  # noqa: PLC0415

@@ -12,7 +12,7 @@ from lapwing.cli.looking import remember
 from lapwing.cli.options import misuse, option
 from lapwing.cli.tables import Data, Database, Sql, given_table, given_words, words_of
 from lapwing.errors import DataError, LapwingError, ParameterError
-from lapwing.extras.evaluate.commands.describing import Files, described_schema
+from lapwing.extras.evaluate.commands.describing import StartFiles, described_schema
 from lapwing.extras.evaluate.words import say
 from lapwing.version import install_command
 
@@ -38,7 +38,7 @@ def start(
         raise misuse("the answers are read from standard input; save the rows in a file", context, code="LW316")
     app = context.find_root().command
     table = given_table(data, sql, db, context)
-    files = Files(table, output, lambda command: app.main(command, "lapwing", standalone_mode=False))
+    files = StartFiles(table, output, lambda command: app.main(command, "lapwing", standalone_mode=False))
     if not output.is_dir():
         raise ParameterError(
             f"the folder {output} does not exist; make it first, or give another with -o", code="LW115"
@@ -93,7 +93,7 @@ def _options(epsilon: str, delta: str | None) -> list[str]:
     return ["--epsilon", epsilon, *([] if delta is None else ["--delta", delta])]
 
 
-def _budget(schema: "Schema", files: Files) -> _Budget:
+def _budget(schema: "Schema", files: StartFiles) -> _Budget:
     """Ask for the budget, show what it gives before any row is read, and open a ledger."""
     from lapwing.release.runs.learned.domains import needs_selection  # noqa: PLC0415
     from lapwing.release.runs.shares import USUAL_DELTA  # noqa: PLC0415
@@ -120,7 +120,7 @@ def _budget(schema: "Schema", files: Files) -> _Budget:
     return budget
 
 
-def _open_ledger(schema: "Schema", files: Files, budget: _Budget) -> None:
+def _open_ledger(schema: "Schema", files: StartFiles, budget: _Budget) -> None:
     """Open a ledger of the table, unless there is one."""
     from lapwing.release.runs.shares import selection_delta  # noqa: PLC0415
 
@@ -147,7 +147,7 @@ def _open_ledger(schema: "Schema", files: Files, budget: _Budget) -> None:
     )
 
 
-def _learned(schema: "Schema", files: Files, budget: _Budget) -> Path:
+def _learned(schema: "Schema", files: StartFiles, budget: _Budget) -> Path:
     """Learn what the schema leaves open; return the schema to release under."""
     if not any(field.blank for field in schema.columns):
         return files["schema.json"]
@@ -166,7 +166,7 @@ def _learned(schema: "Schema", files: Files, budget: _Budget) -> Path:
     return place
 
 
-def _settled(files: Files, place: Path) -> None:
+def _settled(files: StartFiles, place: Path) -> None:
     """Leave out what was not found, so that a release can be made; the owner is told."""
     from lapwing.schema.schemas import Schema  # noqa: PLC0415
 
@@ -179,7 +179,7 @@ def _settled(files: Files, place: Path) -> None:
     remember([files.table], kept)  # the look at the draft was one at these columns
 
 
-def _released(schema: Path, files: Files, budget: _Budget) -> None:
+def _released(schema: Path, files: StartFiles, budget: _Budget) -> None:
     """Make the release, its report, and its comparison with the real table."""
     from lapwing.schema.schemas import Schema  # noqa: PLC0415
 
@@ -211,7 +211,7 @@ def _released(schema: Path, files: Files, budget: _Budget) -> None:
 # -- Doing.
 
 
-def _step(files: Files, title: str, *arguments: object) -> None:
+def _step(files: StartFiles, title: str, *arguments: object) -> None:
     """Show a command and run it; if it is refused, so is the start, with the same line."""
 
     def command(table: list[str]) -> list[str]:

@@ -61,14 +61,14 @@ class _Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class FileLayout:
     """How a file seems to be written, and what is asked about it."""
 
     dialect: Dialect = PLAIN_FILE
     questions: tuple[str, ...] = ()
 
 
-def guess_layout(paths: Sequence[Path]) -> Layout:
+def guess_layout(paths: Sequence[Path]) -> FileLayout:
     """Return how the files of one table seem to be written, by the first, and what their owner is asked."""
     found = _guess(paths[0])
     other = next((path for path in paths[1:] if _guess(path).dialect != found.dialect), None)
@@ -99,14 +99,14 @@ def questions_of_rows(
     return tuple(say(f"layout.{each}") for each in asked)
 
 
-def _guess(path: Path) -> Layout:
+def _guess(path: Path) -> FileLayout:
     file = open_file(path)
     if isinstance(file, ExcelFile):
         cells = ([text_of(cell) or "" for cell in line] for line in _read(path, lambda: _lines_of(file)))
         rows = [_Row(place, _without_end(row)) for place, row in enumerate(cells) if any(map(str.strip, row))]
         place = _place_of_names(rows)
-        return Layout(Dialect(skip_rows=rows[place].above if place else 0), _questions_of_names(rows, place))
-    return _read(path, lambda: _guess_text(path, file.separator)) if isinstance(file, CsvFile) else Layout()
+        return FileLayout(Dialect(skip_rows=rows[place].above if place else 0), _questions_of_names(rows, place))
+    return _read(path, lambda: _guess_text(path, file.separator)) if isinstance(file, CsvFile) else FileLayout()
 
 
 def _read(path: Path, look: Callable[[], T]) -> T:
@@ -123,7 +123,7 @@ def _without_end(cells: Sequence[str]) -> list[str]:
     return list(cells[: filled[-1] + 1]) if filled else []
 
 
-def _guess_text(path: Path, separator: str) -> Layout:
+def _guess_text(path: Path, separator: str) -> FileLayout:
     encoding, sample = _encoding(path)
     lines = re.split("\r\n|\n|\r", sample.decode(encoding or "utf-8-sig", "replace"))
     if len(sample) >= _BLOCK:
@@ -140,7 +140,7 @@ def _guess_text(path: Path, separator: str) -> Layout:
         encoding=None if encoding in _SAID_BY_THE_FILE else encoding,
         skip_rows=rows[place].above if place else 0,
     )
-    return Layout(dialect, asked)
+    return FileLayout(dialect, asked)
 
 
 def _signs_of(lines: Sequence[str], separator: str) -> tuple[str, str]:

@@ -14,7 +14,7 @@ from lapwing.errors import LapwingError, ParameterError
 from lapwing.extras.studio.asked import number_in
 from lapwing.extras.studio.guard import REPORT_CONTENT
 from lapwing.extras.studio.pages import page, texts
-from lapwing.extras.studio.rooms.filters import Typed, chosen, filters, has_more, where_of
+from lapwing.extras.studio.rooms.filters import TypedForm, chosen, filters, has_more, where_of
 from lapwing.extras.studio.rooms.opened import Subject
 from lapwing.present.document import crossed
 from lapwing.release.queries import as_frame, query_table
@@ -53,9 +53,9 @@ def routes(at: str, find: Find) -> list[BaseRoute]:
     ]
 
 
-def typed_in(request: Request) -> Typed:
+def typed_in(request: Request) -> TypedForm:
     """Return what a form holds, with fields that are there several times."""
-    return Typed(tuple(request.state.form))
+    return TypedForm(tuple(request.state.form))
 
 
 def attached(body: bytes | Iterator[bytes], name: str, kind: str) -> Response:
@@ -143,7 +143,7 @@ def _asked_file(find: Find, request: Request) -> Response:
 def _ask_page(
     request: Request,
     subject: Subject,
-    typed: Typed | None = None,
+    typed: TypedForm | None = None,
     *,
     said: str = "",
     answer: dict[str, Any] | None = None,
@@ -172,20 +172,20 @@ def _nothing() -> ParameterError:
     return ParameterError("nothing is asked; choose a column, or conditions, or both", code="LW330")
 
 
-def _fields(subject: Subject, typed: Typed | None) -> dict[str, Any]:
+def _fields(subject: Subject, typed: TypedForm | None) -> dict[str, Any]:
     """Return what the fields of conditions are made of."""
     schema = subject.release.schema
-    return {"filters": filters(schema), "more": has_more(schema), "typed": typed or Typed()}
+    return {"filters": filters(schema), "more": has_more(schema), "typed": typed or TypedForm()}
 
 
-def _columns(subject: Subject, typed: Typed) -> list[str]:
+def _columns(subject: Subject, typed: TypedForm) -> list[str]:
     """Return the columns that were chosen."""
     names = [field.name for field in subject.release.schema.columns]
     found = [chosen(names, each) for each in typed.all("column", filled=True)]
     return list(dict.fromkeys(found))[:_MOST_COLUMNS]
 
 
-def _table(subject: Subject, typed: Typed, columns: Sequence[str], where: dict[str, Any]) -> "pl.DataFrame":
+def _table(subject: Subject, typed: TypedForm, columns: Sequence[str], where: dict[str, Any]) -> "pl.DataFrame":
     """Return the table that was asked for."""
     groups, weighted = number_in(typed.one("groups", str(_GROUPS))), bool(typed.all("weighted"))
     check_whole_number("groups", groups, 1, _MOST_GROUPS, code="LW302")
@@ -246,7 +246,7 @@ def _rows(number: float | None) -> str:
 def _rows_page(
     request: Request,
     subject: Subject,
-    typed: Typed | None = None,
+    typed: TypedForm | None = None,
     *,
     said: str = "",
     found: dict[str, Any] | None = None,
@@ -306,7 +306,7 @@ def _drawn(find: Find, request: Request) -> Response:
     return attached(_csv(frames), "synthetic-rows.csv", "text/csv; charset=utf-8")
 
 
-def _seed(typed: Typed) -> int | None:
+def _seed(typed: TypedForm) -> int | None:
     return number_in(typed.one("seed"))  # type: ignore[no-any-return]
 
 

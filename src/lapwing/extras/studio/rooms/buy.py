@@ -20,7 +20,7 @@ from lapwing.extras.studio.jobs import Choices, Job, read_job
 from lapwing.extras.studio.pages import form_of, go, page, studio_of, texts
 from lapwing.extras.studio.rooms.described import described, protects, still_open, to_buy
 from lapwing.extras.studio.rooms.fields import name_of
-from lapwing.extras.studio.works import Work
+from lapwing.extras.studio.works import StudioWork
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.kernel.terms import Terms
 from lapwing.release.runs.learned.running import LearnedDomain, outlook
@@ -189,7 +189,7 @@ def _transcript(job: Job, asked: dict[str, str]) -> Path:
     return place.with_suffix(".lwt")
 
 
-def _done(job: Job, transcript: Path, settings: LearnSettings, work: Work) -> tuple[str, ...]:
+def _done(job: Job, transcript: Path, settings: LearnSettings, work: StudioWork) -> tuple[str, ...]:
     """Buy, and put the schema with what was bought in the place of the other; return what was not found.
 
     The transcript keeps each answer before it is used: the same purchase, begun again, goes on with it.

@@ -17,7 +17,7 @@ from lapwing.extras.evaluate.metrics.declared import Declared
 from lapwing.extras.studio.jobs import Job
 from lapwing.extras.studio.pages import go, job_of, page, studio_of
 from lapwing.extras.studio.rooms.described import still_open
-from lapwing.extras.studio.works import Work
+from lapwing.extras.studio.works import StudioWork
 from lapwing.release.runs.watching import Progress
 from lapwing.schema.scalars import visible
 from lapwing.schema.schemas import Schema
@@ -39,7 +39,7 @@ class _Seen:
     units: UnitFit | None
 
 
-def _looked(job: Job, schema: Schema, work: Work) -> _Seen:
+def _looked(job: Job, schema: Schema, work: StudioWork) -> _Seen:
     """Count what does not fit; rules and rows of people are counted where nothing of the schema is open."""
     of = _of(job, schema)
     work.tell(Progress(step="cells", share=0.0))

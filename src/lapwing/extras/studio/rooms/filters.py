@@ -40,13 +40,13 @@ class Filter:
     high: object = None
     is_text: bool = False
 
-    def is_used(self, typed: "Typed") -> bool:
+    def is_used(self, typed: "TypedForm") -> bool:
         """Return whether the form says anything of this column."""
         return any(typed.all(f"{letter}{self.place}", filled=True) for letter in "wfut")
 
 
 @dataclass(frozen=True, slots=True)
-class Typed:
+class TypedForm:
     """A form as it was sent, to be shown again."""
 
     form: Form = ()
@@ -70,7 +70,7 @@ def has_more(schema: Schema) -> bool:
     return len(schema.columns) > _MOST_COLUMNS
 
 
-def where_of(schema: Schema, typed: Typed) -> dict[str, Any]:
+def where_of(schema: Schema, typed: TypedForm) -> dict[str, Any]:
     """Return the conditions that a form holds; none where it holds none."""
     found: dict[str, Any] = {}
     for place, field in enumerate(schema.columns[:_MOST_COLUMNS]):
@@ -116,7 +116,7 @@ def _values(field: Field) -> Sequence[Any]:
     return (False, True) if field.categories is None else field.categories
 
 
-def _wanted(place: int, field: Field, typed: Typed) -> list[Any]:
+def _wanted(place: int, field: Field, typed: TypedForm) -> list[Any]:
     """Return what a form asks of one column: any of these."""
     values = _values(field)
     wanted: list[Any] = []

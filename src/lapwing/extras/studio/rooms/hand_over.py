@@ -21,7 +21,7 @@ from lapwing.extras.office.paper.signature import sign
 from lapwing.extras.studio.jobs import releases
 from lapwing.extras.studio.pages import form_of, go, job_of, page, studio_of
 from lapwing.extras.studio.rooms.asking import attached
-from lapwing.extras.studio.rooms.handed import PUBLIC, Files, Role, files_in, safe_name
+from lapwing.extras.studio.rooms.handed import PUBLIC, ReleaseFiles, Role, files_in, safe_name
 from lapwing.extras.studio.rooms.look import release_of
 from lapwing.extras.studio.rooms.opened import opened
 from lapwing.extras.studio.rooms.table import files_of
@@ -74,7 +74,7 @@ def hand_over(
     )
 
 
-def _faults(files: Files, paid: Certificate) -> list[str]:
+def _faults(files: ReleaseFiles, paid: Certificate) -> list[str]:
     """Return what is wrong with the files that the certificate names: one sentence each."""
     if paid.issued is None:
         raise DataError(f"{files.certificate.name} names no files; make the release again", code="LW622")

@@ -36,7 +36,7 @@ class Listed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Files:
+class ReleaseFiles:
     """The files of one release, in a folder of their own; a file may be missing, but for the certificate."""
 
     place: Path
@@ -89,9 +89,9 @@ class Files:
         return next(iter(sorted(self.place.glob(pattern))), self.place / usual)
 
 
-def files_in(place: Path) -> Files:
+def files_in(place: Path) -> ReleaseFiles:
     """Return the files of a release that is whole."""
-    return Files(place=place, certificate=min(place.glob(f"*{_CERTIFICATE}")))
+    return ReleaseFiles(place=place, certificate=min(place.glob(f"*{_CERTIFICATE}")))
 
 
 def _is_own(file: Path, place: Path) -> bool:

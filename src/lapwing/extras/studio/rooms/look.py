@@ -18,9 +18,9 @@ from lapwing.extras.evaluate.words import say
 from lapwing.extras.studio.jobs import Job, releases
 from lapwing.extras.studio.pages import go, job_of, page, studio_of, texts
 from lapwing.extras.studio.rooms.asking import routes, shown_report
-from lapwing.extras.studio.rooms.handed import Files, files_in
+from lapwing.extras.studio.rooms.handed import ReleaseFiles, files_in
 from lapwing.extras.studio.rooms.opened import Subject, opened
-from lapwing.extras.studio.works import Work
+from lapwing.extras.studio.works import StudioWork
 from lapwing.model.accuracy import Accuracy
 from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.certificate.statements import ROWS_WITHIN
@@ -34,7 +34,7 @@ _UNCERTAIN: Final = 5
 """Measured tables that are listed, the most uncertain first."""
 
 
-def release_of(request: Request, job: Job) -> Files:
+def release_of(request: Request, job: Job) -> ReleaseFiles:
     """Return the files of the release that an address names, or of the last one that is whole."""
     number = request.path_params.get("number")
     found = [files_in(each) for each in releases(job)]
@@ -123,7 +123,7 @@ def _kind(number: int) -> str:
     return f"compare-{number}"
 
 
-def _work(request: Request) -> tuple[Subject, Work | None]:
+def _work(request: Request) -> tuple[Subject, StudioWork | None]:
     """Return the comparison of a release; not that of an earlier one of its number, whose files were taken away."""
     subject, works = subject_of(request), studio_of(request).works
     assert subject.job is not None
@@ -140,7 +140,7 @@ def compare(request: Request) -> Response:
     files = release_of(request, job)
     subject = subject_of(request)
 
-    def do(work: Work) -> tuple[Evaluation, str, str]:
+    def do(work: StudioWork) -> tuple[Evaluation, str, str]:
         found = evaluate(job.data, files.rows, subject.release.schema, model=subject.release, progress=work.tell)
         return found, found.html() if _can_report() else "", subject.release.certificate.to_json()
 
@@ -193,7 +193,7 @@ def forget(request: Request) -> Response:
     return go(f"{subject.at}#door")
 
 
-def _found(work: Work) -> tuple[Evaluation, str, str] | None:
+def _found(work: StudioWork) -> tuple[Evaluation, str, str] | None:
     """Return the comparison, its report, and the certificate of its release; None where there is none."""
     found: tuple[Evaluation, str, str] | None = work.found
     return found if work.is_done else None

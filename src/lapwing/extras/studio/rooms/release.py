@@ -28,7 +28,7 @@ from lapwing.extras.studio.asked import (
 from lapwing.extras.studio.jobs import Job, next_release, releases
 from lapwing.extras.studio.pages import form_of, go, job_of, labelled_facts, page, studio_of, texts
 from lapwing.extras.studio.unfinished import TRANSCRIPT, Unfinished, alone, cleared, unfinished
-from lapwing.extras.studio.works import EndedError, Work
+from lapwing.extras.studio.works import EndedError, StudioWork
 from lapwing.kernel.room.begun import finished_by
 from lapwing.model.certificate.certificate import certificate_in
 from lapwing.model.certificate.promise import uncovered_warnings
@@ -211,7 +211,7 @@ def ended(request: Request) -> Response:
 # -- The work, in a thread of its own.
 
 
-def _begin(job: Job, schema: Schema, place: Path, work: Work) -> str:
+def _begin(job: Job, schema: Schema, place: Path, work: StudioWork) -> str:
     """Make a new release in a folder that is not there yet, under the schema that its page was about."""
     choices, ledger = job.choices, ledger_of(job)
 
@@ -243,7 +243,7 @@ def _begin(job: Job, schema: Schema, place: Path, work: Work) -> str:
             cleared(place)
 
 
-def _finish(job: Job, left: Unfinished, work: Work) -> str:
+def _finish(job: Job, left: Unfinished, work: StudioWork) -> str:
     """Finish a release; one that ended by the stop rule goes on with the schema as it is now."""
     schema = job.file("schema.json") if left.state == "misfits" else None
     work.step, work.share = texts()["release"]["reading"], left.share
@@ -256,7 +256,7 @@ def _finish(job: Job, left: Unfinished, work: Work) -> str:
         )
 
 
-def _made(job: Job, place: Path, work: Work, make: Callable[[], Release]) -> str:
+def _made(job: Job, place: Path, work: StudioWork, make: Callable[[], Release]) -> str:
     """Make a release, and write its files as one set; ended by the owner, nothing is written."""
     choices, targets = job.choices, _targets(job, place)
     read = [Path(job.table)] if job.table else []

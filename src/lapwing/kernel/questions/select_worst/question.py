@@ -117,7 +117,7 @@ class SelectWorst(WithoutDelta["Selected"]):
                 "the digest of a selection must be 64 hexadecimal digits; the record is damaged", code="LW643"
             )
 
-    def _fixed(self, layout: "Layout") -> str:
+    def _fixed(self, layout: "CandidateCells") -> str:
         """Check estimates and penalties, make them read-only, and return the digest; without them it is empty."""
         if self.estimates is None or self.penalties is None:
             if self.estimates is not None or self.penalties is not None:
@@ -225,7 +225,7 @@ class Selected(Given):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Layout:
+class CandidateCells:
     """Say where the cells of each candidate stand among those of all candidates.
 
     offsets: int64 (candidates + 1,), candidate i owns the cells ``offsets[i]`` to ``offsets[i + 1] - 1``.
@@ -267,7 +267,7 @@ def _digest(head: bytes, estimates: np.ndarray, penalties: np.ndarray) -> str:
 
 
 @lru_cache(maxsize=_LAYOUTS)
-def layout_of(asked: _Same) -> Layout:
+def layout_of(asked: _Same) -> CandidateCells:
     """Return the layout of candidates, after checking them; the last few are remembered."""
     levels, candidates = asked.levels, asked.candidates
     for place, resolutions in enumerate(levels):
@@ -285,7 +285,7 @@ def layout_of(asked: _Same) -> Layout:
     digest = hashlib.sha256(json.dumps([list(map(RECORDS.write, one)) for one in levels]).encode())
     for values in (lengths, pairs):
         digest.update(np.ascontiguousarray(values, dtype="<i8").data)
-    return Layout(read_only(np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(cells)))), digest.digest())
+    return CandidateCells(read_only(np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(cells)))), digest.digest())
 
 
 def _cells(levels: Levels, lengths: np.ndarray, pairs: np.ndarray) -> np.ndarray:

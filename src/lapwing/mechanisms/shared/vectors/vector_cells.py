@@ -55,7 +55,7 @@ def _pooled(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Covariance:
+class VectorCovariance:
     """Hold a noisy covariance of the rows' vectors, in squared units.
 
     between: float64 (p, p), entries between blocks; zero inside; inside: float64 (p, p), entries inside blocks; zero
@@ -74,7 +74,7 @@ def moment_question(coordinates: Coordinates, cost: Budget) -> SecondMoment:
     return SecondMoment(coordinates=coordinates, diagonal=not is_binary(coordinates), cost=cost)
 
 
-def covariance_of(answer: NoisySums, totals: Totals) -> Covariance:
+def covariance_of(answer: NoisySums, totals: Totals) -> VectorCovariance:
     """Return the covariance that an answer to `moment_question` gives, about the noisy mean."""
     question, mean = answer.question, totals.mean
     assert isinstance(question, SecondMoment)
@@ -90,7 +90,7 @@ def covariance_of(answer: NoisySums, totals: Totals) -> Covariance:
         products[np.arange(size), np.arange(size)] = np.where(is_line, 1.0, mean)
     covariance = products - np.outer(mean, mean)
     sd = answer.noise.sd / question.scale / totals.rows
-    return Covariance(np.where(pairs, covariance, 0.0), np.where(pairs, 0.0, covariance), pairs, sd)
+    return VectorCovariance(np.where(pairs, covariance, 0.0), np.where(pairs, 0.0, covariance), pairs, sd)
 
 
 DIRECTION_BITS: Final = 20
@@ -112,7 +112,7 @@ def noise_edge(size: int, sd: float, sampling: float = 0.0) -> float:
     return 2.0 * math.sqrt(size * sd**2 + sampling)
 
 
-def sampling_variance(covariance: Covariance, rows: float) -> float:
+def sampling_variance(covariance: VectorCovariance, rows: float) -> float:
     """Return what the draw of n independent rows of unrelated columns adds, at most, to a row of covariances.
 
     An entry then has variance ``v_i v_j / n``, for variances v of the coordinates.
@@ -149,7 +149,7 @@ def chosen_bins(
 
 
 def cut_directions(
-    coordinates: Coordinates, covariance: Covariance, mean: np.ndarray, bins: tuple[int, ...]
+    coordinates: Coordinates, covariance: VectorCovariance, mean: np.ndarray, bins: tuple[int, ...]
 ) -> Projection | None:
     """Return cells by even cuts of the leading directions, about the noisy mean; None for one cell."""
     if not bins:

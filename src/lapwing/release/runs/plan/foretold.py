@@ -14,8 +14,8 @@ from lapwing.kernel.terms import Terms
 from lapwing.model.certificate.cost_lines import ChosenTable, CostLine, PlannedQuestion
 from lapwing.model.compared import TYPICAL
 from lapwing.model.evidence import Side
-from lapwing.release.runs.verdict.drawn import SIZE, Drawn
-from lapwing.release.runs.verdict.terms import MOST_PAIRS, Released, Shown, noise_of_look
+from lapwing.release.runs.verdict.drawn import SIZE, DrawnTwice
+from lapwing.release.runs.verdict.terms import MOST_PAIRS, Released, ShownCounts, noise_of_look
 from lapwing.schema.groupings.grouping import Grouping, evenly
 from lapwing.schema.schemas import Schema
 
@@ -41,7 +41,7 @@ def foretold(
     tables: Sequence[tuple[str, ...]],
 ) -> Released:
     """Return what answers to the questions of a plan would show of tables, if the real rows were such rows."""
-    shown: list[Shown] = []
+    shown: list[ShownCounts] = []
     led, told = set(rows.led), list(rows.told)
     chosen: list[tuple[float, int]] = []
     for question in questions:
@@ -49,7 +49,7 @@ def foretold(
         if isinstance(question, ChosenTable):
             chosen += [(sd, question.cells) for _, sd in noises]
         elif isinstance(question, MarginalCounts):
-            shown += [Shown(columns=question.columns, groupings=question.groupings, sd=sd) for _, sd in noises]
+            shown += [ShownCounts(columns=question.columns, groupings=question.groupings, sd=sd) for _, sd in noises]
         elif isinstance(question, SecondMoment):
             led |= {frozenset(pair) for pair in itertools.combinations(question.columns, 2)}
             told += [noise_of_look(question, sd, rows.drawn.total) for _, sd in noises]
@@ -68,18 +68,18 @@ def foretold(
     return Released(drawn=rows.drawn, cells=rows.cells, shown=shown, led=frozenset(led), told=told)
 
 
-def _level(tree: TreeCounts, level: int, sd: float) -> Shown:
+def _level(tree: TreeCounts, level: int, sd: float) -> ShownCounts:
     """Return one level of a tree of tables."""
     groupings = tuple(side.grouping for side in map(Side, tree.hierarchies, tree.depths(level)))
-    return Shown(columns=tree.columns, groupings=groupings, sd=sd)
+    return ShownCounts(columns=tree.columns, groupings=groupings, sd=sd)
 
 
-def _table(schema: Schema, pair: tuple[str, str], chosen: tuple[float, int], drawn: Drawn) -> Shown:
+def _table(schema: Schema, pair: tuple[str, str], chosen: tuple[float, int], drawn: DrawnTwice) -> ShownCounts:
     """Return a table of two columns as fine as its noise and the most cells allow; at least four groups of each."""
     sd, most_cells = chosen
     domains = [schema.field(name).domain for name in pair]
     found = [
-        Shown(columns=pair, groupings=tuple(evenly(each, most) for each in domains), sd=sd, kept=_KEPT)
+        ShownCounts(columns=pair, groupings=tuple(evenly(each, most) for each in domains), sd=sd, kept=_KEPT)
         for most in _LEVELS
     ]
     small = [each for each in found[:-1] if each.cells <= most_cells] or found[-1:]
@@ -87,7 +87,7 @@ def _table(schema: Schema, pair: tuple[str, str], chosen: tuple[float, int], dra
     return next(fine, small[-1])
 
 
-class Usual(Drawn):
+class Usual(DrawnTwice):
     """Rows as they are usual: of few groups about even shares, of many a few with most rows, and some dependence."""
 
     def __init__(self, rows: int) -> None:

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from lapwing.maths.arrays import Codes
-from lapwing.model.compared import Parts, count_distances, keys_of, side_by_side
+from lapwing.model.compared import CellParts, count_distances, keys_of, side_by_side
 from lapwing.model.model import ReleasedModel
 from lapwing.model.rows import population_codes
 from lapwing.schema.groupings.grouping import Grouping
@@ -17,7 +17,7 @@ MOST_ROWS: Final = 50_000  # rows that are drawn from the model, twice; the real
 SIZE: Final = math.sqrt(2 / math.pi)  # mean size of Gaussian noise of deviation 1
 
 
-class Drawn:
+class DrawnTwice:
     """Rows drawn twice from a model, and the second time with every column shuffled by itself as well."""
 
     def __init__(self, schema: Schema, model: ReleasedModel, rng: np.random.Generator) -> None:
@@ -26,8 +26,8 @@ class Drawn:
         one, other = (population_codes(model, schema, self.size, rng) for _ in range(2))
         shuffled = {name: column[rng.permutation(self.size)] for name, column in other.items()}
         self.rows: tuple[Codes, ...] = (one, other, shuffled)
-        self._parts: dict[tuple[str, Grouping], Parts] = {}
-        self._distances: dict[tuple[Parts, ...], tuple[float, float]] = {}
+        self._parts: dict[tuple[str, Grouping], CellParts] = {}
+        self._distances: dict[tuple[CellParts, ...], tuple[float, float]] = {}
 
     @property
     def as_whole(self) -> float:
@@ -50,7 +50,7 @@ class Drawn:
         counts[np.ix_(*(part.used for part in parts))] = seen.reshape([part.size for part in parts])
         return counts.reshape(-1) * (self.total / self.size)
 
-    def _part(self, name: str, grouping: Grouping) -> Parts:
+    def _part(self, name: str, grouping: Grouping) -> CellParts:
         """Return the cells of a column in all rows, looked up once."""
         if (name, grouping) not in self._parts:
             self._parts[name, grouping] = side_by_side(grouping, [codes[name] for codes in self.rows])

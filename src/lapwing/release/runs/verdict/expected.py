@@ -10,7 +10,7 @@ from typing import Final
 
 from lapwing.model.certificate.notices import Word
 from lapwing.model.certificate.verdict import WORDS, Grade
-from lapwing.release.runs.verdict.terms import Terms
+from lapwing.release.runs.verdict.terms import MeanTerms
 
 _TOGETHER: Final = {"chance": 1.0, "columns": 1.0, "tables": 0.6, "finer": 0.5, "unmeasured": 0.7}
 WEIGHTS: Final = {1: {"chance": 0.4, "columns": 1.2}, 2: _TOGETHER, 3: _TOGETHER}
@@ -30,12 +30,12 @@ APART = 3.0
 CAUTION = 1.2  # grades are of an error so many times as large as is expected, so that few of them are too good
 
 
-def expected_error(terms: Terms) -> float:
+def expected_error(terms: MeanTerms) -> float:
     """Return the mean total variation distance to expect, at most 1."""
     return min(1.0, math.hypot(*(weight * getattr(terms, key) for key, weight in WEIGHTS[terms.ways].items())))
 
 
-def grade_tables(terms: Terms, *, is_learnt: bool = True, times: float = 1.0) -> Grade:
+def grade_tables(terms: MeanTerms, *, is_learnt: bool = True, times: float = 1.0) -> Grade:
     """Return the grade of tables of so many columns.
 
     is_learnt: whether any two columns were counted together; without, pairs and triples have no grade to get; times: by

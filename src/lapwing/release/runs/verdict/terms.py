@@ -21,7 +21,7 @@ from lapwing.kernel.questions.table_distances.question import TableDistances
 from lapwing.model.compared import TYPICAL, choose_tables, compared_cells
 from lapwing.model.evidence import MeasuredTable, Side, views
 from lapwing.model.model import LogLinear, ReleasedModel
-from lapwing.release.runs.verdict.drawn import SIZE, Drawn
+from lapwing.release.runs.verdict.drawn import SIZE, DrawnTwice
 from lapwing.schema.groupings.grouping import Grouping
 from lapwing.schema.schemas import Schema
 
@@ -38,7 +38,7 @@ _MOST_CELLS: Final = 2**20  # of a tree's level that is looked at
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class MeanTerms:
     """Hold the mean terms of tables of so many columns.
 
     fresh: how far as many rows of the model are from it; independent: how far its rows are from these with every column
@@ -57,7 +57,7 @@ class Terms:
 
 def terms_of(
     schema: Schema, answers: Sequence[Answer], model: ReleasedModel, rng: np.random.Generator
-) -> tuple[Terms, ...]:
+) -> tuple[MeanTerms, ...]:
     """Return the terms of tables of one column, of two and of three, as far as there are so many.
 
     rng: public. Post-processing of released numbers: costs no budget. Returns none where some column is in no table of
@@ -73,7 +73,7 @@ def released_of(
     """Return what a release shows of its columns and pairs; None where `terms_of` has nothing to say of it."""
     if not model.rows:
         return None
-    drawn = Drawn(schema, model, rng)
+    drawn = DrawnTwice(schema, model, rng)
     shown = [each for answer in answers for table in views(answer) for each in _shown(table, drawn)]
     released = Released(
         drawn=drawn,
@@ -106,7 +106,7 @@ def _counted_pairs(answers: Sequence[Answer]) -> frozenset[frozenset[str]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class KnownDistance:
     """How far the tables of one prior, or of a look, are from the real ones, and in how many groups of each column.
 
     off: a mean total variation, at least what noise makes of it.
@@ -120,14 +120,14 @@ class Told:
         return self.off * math.sqrt(max(1.0, cells / self.groups[name])) if name in self.groups else 1.0
 
 
-def _readings(answers: Sequence[Answer], rows: float) -> list[Told]:
+def _readings(answers: Sequence[Answer], rows: float) -> list[KnownDistance]:
     seen = [
         noise_of_look(answer.question, answer.noise.sd, rows)
         for answer in answers
         if isinstance(answer, NoisySums) and isinstance(answer.question, SecondMoment)
     ]
     return seen + [
-        Told(
+        KnownDistance(
             max(float(answer.values[0]), answer.noise.sd) / (2 * answer.question.scale * rows),
             {name: each.groups for name, each in zip(answer.question.columns, answer.question.groupings, strict=True)},
         )
@@ -136,13 +136,13 @@ def _readings(answers: Sequence[Answer], rows: float) -> list[Told]:
     ]
 
 
-def noise_of_look(question: SecondMoment, sd: float, rows: float) -> Told:
+def noise_of_look(question: SecondMoment, sd: float, rows: float) -> KnownDistance:
     """Return how far noise moves the tables of two columns that a look at all pairs tells; of single ones nothing."""
-    return Told(SIZE * sd / (2 * question.scale * rows), {})
+    return KnownDistance(SIZE * sd / (2 * question.scale * rows), {})
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Shown:
+class ShownCounts:
     """What noisy counts show of some columns: the groupings, and the noise on a cell.
 
     kept: share of the noise's variance that is still in the model.
@@ -163,7 +163,7 @@ class Shown:
         """Tell whether a cell has more than noise, of so many rows."""
         return self.cells * self.sd < rows
 
-    def part(self, columns: Sequence[str]) -> "Shown":
+    def part(self, columns: Sequence[str]) -> "ShownCounts":
         """Return what it shows of some of the columns."""
         by_name = dict(zip(self.columns, self.groupings, strict=True))
         groupings = tuple(by_name[name] for name in columns)
@@ -191,12 +191,12 @@ class Released:
     def __init__(
         self,
         *,
-        drawn: Drawn,
+        drawn: DrawnTwice,
         cells: Mapping[str, Grouping],
-        shown: Sequence[Shown],
+        shown: Sequence[ShownCounts],
         weakest: float = 0.0,
         led: frozenset[frozenset[str]] = frozenset(),
-        told: Sequence[Told] = (),
+        told: Sequence[KnownDistance] = (),
     ) -> None:
         self.drawn, self.cells, self.shown = drawn, cells, shown
         self.weakest, self.led, self.told = weakest, led, told
@@ -207,13 +207,13 @@ class Released:
         self._columns: dict[str, tuple[float, float]] = {}
         self._pairs: dict[tuple[str, str], _Pair] = {}
 
-    def terms(self, tables: Sequence[tuple[str, ...]]) -> Terms:
+    def terms(self, tables: Sequence[tuple[str, ...]]) -> MeanTerms:
         """Return the mean terms of tables of as many columns each."""
         *terms, again, independent = np.array([self._terms(each) for each in tables]).mean(axis=0).tolist()
-        return Terms(len(tables[0]), *[*terms, again / math.sqrt(2) * self.drawn.as_whole, independent])
+        return MeanTerms(len(tables[0]), *[*terms, again / math.sqrt(2) * self.drawn.as_whole, independent])
 
     def _terms(self, columns: tuple[str, ...]) -> tuple[float, ...]:
-        """Return `Terms` of one table, in their order: of its columns, and of all pairs in it."""
+        """Return `MeanTerms` of one table, in their order: of its columns, and of all pairs in it."""
         again, shuffled = self.drawn.distances(columns, [self.cells[name] for name in columns])
         single = [self._column(name) for name in columns]
         pairs = [self._pair(*pair) for pair in itertools.combinations(columns, 2)]
@@ -256,7 +256,7 @@ class Released:
             self._pairs[one, other] = self._not_counted(one, other) if table is None else self._counted(table)
         return self._pairs[one, other]
 
-    def _counted(self, table: Shown) -> _Pair:
+    def _counted(self, table: ShownCounts) -> _Pair:
         """Return the terms of a pair that was counted; in cells finer than its groups some dependence is not seen."""
         held, apart = self.drawn.distances(table.columns, table.groupings)
         by_name = zip(table.columns, table.groupings, strict=True)
@@ -280,11 +280,11 @@ class Released:
         return _Pair(unmeasured=min(usual, off))
 
 
-def _shown(table: MeasuredTable, drawn: Drawn) -> Iterator[Shown]:
+def _shown(table: MeasuredTable, drawn: DrawnTwice) -> Iterator[ShownCounts]:
     """Return what a table of noisy counts, or a level of a tree of them whose cells hold more than noise, shows."""
     if table.threshold is not None or not table.columns:
         return
-    shown = Shown(columns=table.columns, groupings=_groupings(table), sd=table.law.sd)
+    shown = ShownCounts(columns=table.columns, groupings=_groupings(table), sd=table.law.sd)
     if table.is_plain:
         counts = drawn.counts(shown.columns, shown.groupings)
         yield replace(shown, kept=_noise_share(table.counts, counts, shown.sd, drawn.size))
@@ -317,9 +317,9 @@ def _noise_share(noisy: np.ndarray, model: np.ndarray, sd: float, size: int) -> 
     return max(_LEAST_KEPT, 1 - away / max(model.size * sd**2, _RARE))
 
 
-def _finest_pairs(shown: Sequence[Shown]) -> dict[frozenset[str], Shown]:
+def _finest_pairs(shown: Sequence[ShownCounts]) -> dict[frozenset[str], ShownCounts]:
     """Return for each pair of columns in a noisy table the finest that shows it."""
-    found: dict[frozenset[str], Shown] = {}
+    found: dict[frozenset[str], ShownCounts] = {}
     for table in shown:
         for columns in itertools.combinations(table.columns, 2):
             pair = table.part(columns)
@@ -328,13 +328,13 @@ def _finest_pairs(shown: Sequence[Shown]) -> dict[frozenset[str], Shown]:
     return found
 
 
-def _weakest_effect(part: LogLinear | None, drawn: Drawn) -> float:
+def _weakest_effect(part: LogLinear | None, drawn: DrawnTwice) -> float:
     """Return how much the weakest of the tables that were chosen change the model: more than the next ones would."""
     effects = sorted(_effects(part, drawn)) if part is not None else []
     return float(np.mean(effects[: math.ceil(_WEAKEST * len(effects))])) if effects else 0.0
 
 
-def _effects(part: LogLinear, drawn: Drawn) -> Iterator[float]:
+def _effects(part: LogLinear, drawn: DrawnTwice) -> Iterator[float]:
     """Return the share of the rows that each table of two columns moves, its margins left alone."""
     for columns, groupings, theta in zip(part.tables, part.groupings, part.thetas, strict=True):
         if len(columns) != _PAIR:
