@@ -9,6 +9,8 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Callable
+from contextlib import suppress
+from encodings.aliases import aliases
 from functools import partial
 from pathlib import Path
 
@@ -17,7 +19,9 @@ import polars as pl
 import pytest
 
 from helpers.hostile import damaged, outcome, watched
+from lapwing.rows.formats import CsvFile, JsonLinesFile
 from lapwing.rows.source import code_table
+from lapwing.schema.reading import Dialect
 from lapwing.schema.schemas import Schema
 
 SCHEMA = {
@@ -32,7 +36,9 @@ CHILD = """
 import resource, sys
 from lapwing.errors import LapwingError
 from lapwing.schema.schemas import Schema
+from lapwing.rows.formats import CsvFile, JsonLinesFile
 from lapwing.rows.source import code_table
+from lapwing.schema.reading import Dialect
 
 schema = Schema.load(eval(sys.argv[1]))
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -254,3 +260,39 @@ def test_damaged_tables_are_read_or_refused(suffix, count, tmp_path):
             found.add(outcome(partial(_codes, path)))
 
     assert found == {"read", "DataError"} if count > 60 else found <= {"read", "DataError"}
+
+
+# ------------------------------------------------------------------------------------------------------------ encodings
+
+WRITTEN = {
+    ".csv": ("town,n\n", "York,1\n", "Yo|rk,1\n"),
+    ".jsonl": ("", '{"town": "York", "n": 1}\n', '{"town": "Yo|rk", "n": 1}\n'),
+}
+
+
+def _encodings() -> list[str]:
+    """Return the encodings of text that are here; some of Python's are for bytes, or for Windows alone."""
+    found = []
+    for name in sorted(set(aliases.values())):
+        with suppress(LookupError, UnicodeError):
+            found += [name] if "a".encode(name) else []
+    return found
+
+
+@pytest.mark.parametrize("suffix", WRITTEN)
+def test_no_bytes_of_a_cell_end_the_reading_in_any_encoding(suffix, tmp_path):
+    head, row, torn = WRITTEN[suffix]
+    path, rng = tmp_path / f"table{suffix}", random.Random(suffix)
+    read = 0
+
+    for encoding in [*_encodings(), None] * 6:
+        used = encoding or rng.choice(["utf-8", "utf-16"])
+        before, after = torn.split("|")
+        with suppress(UnicodeError):  # a few encodings lack letters of these rows
+            inside = before.encode(used) + rng.randbytes(rng.randrange(1, 9)) + after.encode(used)
+            path.write_bytes(head.encode(used) + row.encode(used) + inside + row.encode(used))
+            dialect = Dialect(encoding=encoding)
+            file = CsvFile(path, ",", dialect) if suffix == ".csv" else JsonLinesFile(path, dialect, ["town", "n"])
+            read += sum(len(chunk["n"]) > 0 for chunk in file.chunks(["town", "n"], 10))
+
+    assert read > 300

@@ -5,6 +5,7 @@ an error. Lines without quotes are cells between separators, which Polars finds 
 that is no JSON object raise: it is a row of unreadable cells. Excel and statistics files are read whole by every pass.
 """
 
+import codecs
 import contextlib
 import csv
 import functools
@@ -160,6 +161,16 @@ def _standard_input() -> bytes:
 # -- JSON lines.
 
 
+def _numbered(error: UnicodeError) -> tuple[str, int]:
+    """Return half surrogates that number bytes which are no text: no cell of any encoding may end the reading."""
+    assert isinstance(error, UnicodeDecodeError)
+    return "".join(chr(0xDC00 + byte) for byte in error.object[error.start : error.end]), error.end
+
+
+# Python's own "surrogateescape" refuses bytes below 128, which UTF-16 and others may hold where they are no text.
+_NUMBERED: Final = "lapwing-numbered"
+codecs.register_error(_NUMBERED, _numbered)
+
 _BROKEN: Final = object()  # of no type that a field can hold
 _BEYOND: Final = Decimal("1E+400")
 _MOST_DIGITS: Final = 300
@@ -192,7 +203,7 @@ class JsonLinesFile:
 
     def _records(self, rows: int) -> Iterator[list[dict[str, object] | None]]:
         """Yield the objects of the lines that are not empty, None for a line that is none."""
-        with guarded(self._what, lambda: open_text(self.path, self._encoding, "surrogateescape")) as stream:
+        with guarded(self._what, lambda: open_text(self.path, self._encoding, _NUMBERED)) as stream:
             while lines := guarded(self._what, lambda: list(itertools.islice(stream, rows))):
                 found = guarded(self._what, lambda: [_record(line) for line in lines if not line.isspace()])
                 if found:
