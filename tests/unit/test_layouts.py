@@ -18,7 +18,7 @@ from helpers.linked_homes import tables
 from helpers.sorted_columns import NAMES, NUMPY, PANDAS, SCHEMA, TABLE, TEXT, types
 from lapwing.errors import DataError, ParameterError
 from lapwing.rows.entry import source_of
-from lapwing.rows.kinds import Layout
+from lapwing.rows.kinds import FrameLayout
 from lapwing.rows.layouts import layout_of
 
 
@@ -147,7 +147,7 @@ def test_synthesize_keeps_the_layout_and_a_file_does_not(tmp_path):
     loaded = lw.load(tmp_path / "m.lapwing")
 
     assert types(release.sample(5)) == NUMPY
-    assert (release.kind, loaded.kind, loaded.layout) == ("pandas", "path", Layout())
+    assert (release.kind, loaded.kind, loaded.layout) == ("pandas", "path", FrameLayout())
     assert isinstance(loaded.sample(5), pl.DataFrame)
     assert types(loaded.sample(5, like=PANDAS)) == types(loaded.sample(5, like="pandas")) == NUMPY
     assert isinstance(loaded.sample(5, like="pyarrow"), pa.Table)
@@ -248,7 +248,7 @@ def test_categories_of_arrow_text_and_of_a_short_range_keep_their_type(release):
 def test_a_layout_names_no_column_beside_the_schemas_and_nothing_but_types():
     frame = pd.DataFrame({"Ada Lovelace": [1], "age": np.array([1], np.dtype("int8", metadata={"of": "Ada"}))})
 
-    assert layout_of(source_of(frame), SCHEMA) == Layout("pandas", {"age": "object"})
+    assert layout_of(source_of(frame), SCHEMA) == FrameLayout("pandas", {"age": "object"})
     assert "Ada" not in repr(layout_of(source_of(frame), SCHEMA))
 
 

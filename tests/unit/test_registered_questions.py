@@ -12,6 +12,8 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
+from helpers.bits import SeededBits
+from helpers.kept import Kept
 from helpers.source_tree import PACKAGE, syntax
 from lapwing.extras.audit.rechecks import RECHECKS
 from lapwing.extras.audit.run import question_cases
@@ -20,8 +22,9 @@ from lapwing.kernel.noise_law import NoiseLaw, NoisyTable
 from lapwing.kernel.questions.cell_sums.question import NoisySums
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
 from lapwing.kernel.questions.questions import Answer, Question
-from lapwing.kernel.questions.registered import KINDS, REGISTERED
-from lapwing.kernel.room.room import ANSWERS
+from lapwing.kernel.questions.registered import KINDS, REGISTERED, answer_from_dict
+from lapwing.kernel.room.room import ANSWERS, Room
+from lapwing.mechanisms.shared.dry_run import zeros
 from lapwing.release.runs.plan.effort import noisy_counts
 from lapwing.release.shown import answers_in_one_frame
 from lapwing.schema.groupings.grouping import Grouping
@@ -99,6 +102,20 @@ def test_the_closed_set_is_spelt_out_in_the_registration_and_where_it_is_answere
     }
 
     assert listing == {"kernel/questions/registered.py", "kernel/room/room.py", "extras/audit/rechecks.py"}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_dry_run_answers_a_question_as_the_room_does(kind):
+    case = next(iter(RECHECKS[kind].cases()))
+    room = Room(
+        case.sources[0], case.schema, case.terms, case.cost, bits=SeededBits(1), sink=Kept(), delta=Fraction(1, 2)
+    )
+
+    (answer,) = room.ask(case.asked)
+    dry = zeros(case.asked, case.terms)
+
+    assert type(dry) is type(answer)
+    assert answer_from_dict(dry.to_dict()).to_dict() == dry.to_dict()
 
 
 def test_an_answer_says_what_was_asked():

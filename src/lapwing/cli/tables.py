@@ -57,10 +57,9 @@ def linked_schema(
 
     given, sql, db: the private tables, which are held for private.
     """
-    from lapwing.rows.files import KNOWN  # noqa: PLC0415
     from lapwing.schema.files import is_of_several  # noqa: PLC0415
     from lapwing.schema.linked.reading import private_names  # noqa: PLC0415
-    from lapwing.schema.named_files import Origin  # noqa: PLC0415
+    from lapwing.schema.named_files import TABLES, Origin  # noqa: PLC0415
     from lapwing.schema.schemas import Schema  # noqa: PLC0415
     from lapwing.schema.typed import read_json  # noqa: PLC0415
 
@@ -69,7 +68,7 @@ def linked_schema(
         return None
     places = [part for text in given for part in (text, text.partition("=")[2]) if part]
     if len(places) == 1 and Path(places[0]).is_dir():  # where public tables may lie beside the private ones
-        tables = {f"{name}{ending}" for name in private_names(found) for ending in ("", *KNOWN)}  # as `tables_from`
+        tables = {f"{name}{ending}" for name in private_names(found) for ending in ("", *TABLES)}  # as `tables_from`
         places = [str(each) for each in Path(places[0]).iterdir() if each.name in tables]
     queries = [] if db is None else optional_tables((), sql, db, context)
     hold_private(context, *(Origin(place, (place,)) for place in places), *queries)

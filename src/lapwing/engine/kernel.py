@@ -11,7 +11,7 @@ _U = np.uint64  # numbers without a sign need no look whether they count from th
 _1, _2, _3, _4, _5, _6, _7 = (_U(each) for each in range(1, 8))
 
 
-class Slots(NamedTuple):
+class Layout(NamedTuple):
     """Where everything stands, in flat arrays; a *slot* is a level of a column that some table uses.
 
     slots: int64 (d + 1,), the slots of each column, the finest first, which tells the groups that are drawn apart;
@@ -44,7 +44,7 @@ class Slots(NamedTuple):
 
 @njit(cache=True, error_model="numpy")
 def sweep(
-    layout: Slots,
+    layout: Layout,
     particles: np.ndarray,
     order: np.ndarray,
     uniforms: np.ndarray,
@@ -105,7 +105,7 @@ def sweep(
 
 @njit(cache=True, error_model="numpy")
 def exchange(
-    layout: Slots,
+    layout: Layout,
     particles: np.ndarray,
     is_bound: np.ndarray,
     tables: np.ndarray,
@@ -226,7 +226,7 @@ def _add_merged(
 
 @njit(cache=True, error_model="numpy")
 def unexpected(
-    layout: Slots, particles: np.ndarray, start: int, stop: int, theta: np.ndarray, found: np.ndarray
+    layout: Layout, particles: np.ndarray, start: int, stop: int, theta: np.ndarray, found: np.ndarray
 ) -> None:
     """Add particles to each cell where they are, less what theta expects there given their other columns.
 
@@ -342,7 +342,7 @@ def _exponential(x: np.float32) -> np.float32:
 
 @njit(cache=True, error_model="numpy")
 def _move(
-    layout: Slots,
+    layout: Layout,
     own: np.ndarray,
     theta: np.ndarray,
     slopes: np.ndarray,

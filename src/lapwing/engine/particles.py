@@ -12,7 +12,7 @@ import numpy as np
 from lapwing.engine.tables import DEAD, Axis, Cells, Factor, is_coarser, table_shape
 
 if TYPE_CHECKING:
-    from lapwing.engine.kernel import Slots
+    from lapwing.engine.kernel import Layout
 
 
 HEAT = 7
@@ -270,9 +270,9 @@ class _Sweeper:
 
 def _layout(
     axes: Sequence[Axis], levels: Sequence[Sequence[int]], slot: dict[tuple[int, int], int], tables: Sequence[Cells]
-) -> "Slots":
+) -> "Layout":
     """Return where everything stands, for the compiled loop."""
-    from lapwing.engine.kernel import Slots  # noqa: PLC0415 - numba takes long to import
+    from lapwing.engine.kernel import Layout  # noqa: PLC0415 - numba takes long to import
 
     width = _padded_groups(max((axes[column].sizes[level] for column, level in slot), default=1))
     coarse = np.zeros((len(slot), width), dtype=np.int64)
@@ -309,7 +309,7 @@ def _layout(
         rest = [other for other in range(len(tables[at])) if other != place]
         others[entry, : len(rest)] = of_axis[at, rest]
         reaches[entry, : len(rest)] = strides[at, place, rest]
-    return Slots(
+    return Layout(
         slots=np.concatenate(([0], np.cumsum([len(used) for used in levels]))),
         coarse=coarse,
         log_base=log_base,

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from lapwing.model.files import load_tables
 from lapwing.release.release import Release
-from lapwing.rows.kinds import Kind, Layout, check_kind
+from lapwing.rows.kinds import FrameLayout, Kind, check_kind
 from lapwing.schema.scalars import path_text
 from lapwing.schema.schemas import Schema
 
@@ -40,10 +40,10 @@ def load(path: str | Path, kind: Kind = "path") -> Release:
     return Release(parts=parts, certificate=certificate, layouts=layouts)
 
 
-def _layout(kind: Kind, written: Schema) -> Layout:
+def _layout(kind: Kind, written: Schema) -> FrameLayout:
     """Return how frames of a kind hold rows that are written under a schema."""
     if kind != "pandas":
-        return Layout(kind)
+        return FrameLayout(kind)
     from lapwing.rows.layouts import layout_like  # noqa: PLC0415 - it imports polars
 
     return layout_like(kind, written)

@@ -21,7 +21,7 @@ from lapwing.release.linked.targets import write_into
 from lapwing.release.queries import Groups, as_frame, query_table
 from lapwing.release.rows_out import RowsOut, Support, Where
 from lapwing.release.runs.watching import ProgressLike, shown
-from lapwing.rows.kinds import Kind, Layout
+from lapwing.rows.kinds import FrameLayout, Kind
 from lapwing.rows.out.outputs import write_output
 from lapwing.schema.linked.database import LinkedTables
 from lapwing.schema.scalars import path_text
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from lapwing.release.replicates import Replicates
 
 
-_PLAIN: Final = Layout()
+_PLAIN: Final = FrameLayout()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -50,7 +50,7 @@ class Release(Shown):
         What was released of each table, by name; of one table without a name.
     certificate : Certificate
         What was spent on what, and what was assumed.
-    layouts : mapping of str to Layout
+    layouts : mapping of str to FrameLayout
         The library of the input of each, in which rows come back, and the types of its columns; nothing of its cells.
     seed : int or None
         The caller's seed, used by `sample` when it is given none.
@@ -70,11 +70,11 @@ class Release(Shown):
 
     parts: Mapping[str, SavedRelease]
     certificate: Certificate
-    layouts: Mapping[str, Layout]
+    layouts: Mapping[str, FrameLayout]
     seed: int | None = None
 
     @classmethod
-    def of_one(cls, saved: SavedRelease, layout: Layout = _PLAIN, seed: int | None = None) -> "Release":
+    def of_one(cls, saved: SavedRelease, layout: FrameLayout = _PLAIN, seed: int | None = None) -> "Release":
         """Return the release of one table."""
         return cls(parts={"": saved}, certificate=saved.certificate, layouts={"": layout}, seed=seed)
 
@@ -120,7 +120,7 @@ class Release(Shown):
         return self._one("noisy", "each table has answers of its own, and release.answers has them all").answers
 
     @property
-    def layout(self) -> Layout:
+    def layout(self) -> FrameLayout:
         """The types of the columns of one table's input."""
         self._one("layout", "each table has frames of its own layout")
         return self.layouts[""]

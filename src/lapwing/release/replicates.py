@@ -27,7 +27,7 @@ from lapwing.release.runs.misfits import first_question
 from lapwing.release.runs.settings import TableSettings
 from lapwing.release.runs.watching import ProgressLike, shown
 from lapwing.release.runs.watching import told as tell
-from lapwing.rows.kinds import Layout
+from lapwing.rows.kinds import FrameLayout
 from lapwing.rows.out.decode import decode
 from lapwing.rows.out.writers import to_layout
 from lapwing.rows.source import code_table
@@ -60,7 +60,7 @@ class Replicates:
         Codes of rows of m simulated releases, as many rows each.
     seed : int
         Of the public generator.
-    layout : Layout
+    layout : FrameLayout
         Of frames.
     """
 
@@ -68,7 +68,7 @@ class Replicates:
     at_model: tuple[Codes, ...]
     simulated: tuple[Codes, ...]
     seed: int
-    layout: Layout
+    layout: FrameLayout
 
     def __repr__(self) -> str:
         return f"Replicates({len(self)} of {len(next(iter(self.simulated[0].values())))} rows)"
@@ -234,7 +234,7 @@ def _numbers(frame: "pl.DataFrame", column: str) -> np.ndarray:
 
 
 def make_replicates(
-    release: Parts, m: int, rows: int | None, seed: int | None, layout: Layout, *, progress: ProgressLike
+    release: Parts, m: int, rows: int | None, seed: int | None, layout: FrameLayout, *, progress: ProgressLike
 ) -> Replicates:
     """Simulate a release again and again; see `Release.replicates`."""
     model, schema, certificate = release.model, release.schema, release.certificate

@@ -16,7 +16,7 @@ from lapwing.model.sampling.given_rows import refused_rows, rows_given
 from lapwing.on_demand import extra
 from lapwing.release.runs.generators import chosen_seed, generator
 from lapwing.release.runs.watching import ProgressLike, counted, shown
-from lapwing.rows.kinds import Kind, Layout, Like
+from lapwing.rows.kinds import FrameLayout, Kind, Like
 from lapwing.rows.out.outputs import is_folder_name, rows_format, whole_files
 from lapwing.rows.threads import in_order, workers
 from lapwing.schema.scalars import check_whole_number, checked_rows, path_text
@@ -80,7 +80,7 @@ def of_kind(frame: "pl.DataFrame", kind: Kind) -> Any:  # noqa: ANN401 - a frame
     return to_frame_kind(frame, kind)
 
 
-def layout_of(like: Like, schema: Schema) -> Layout:
+def layout_of(like: Like, schema: Schema) -> FrameLayout:
     """Return the layout of a frame that rows shall look like."""
     from lapwing.rows.layouts import layout_like  # noqa: PLC0415 - it imports polars
 
@@ -253,7 +253,7 @@ def rows_out(
     return RowsOut(rows, None, lambda: frames)
 
 
-def rows_frame(rows: RowsOut, schema: Schema, layout: Layout) -> Any:  # noqa: ANN401 - a frame of any kind
+def rows_frame(rows: RowsOut, schema: Schema, layout: FrameLayout) -> Any:  # noqa: ANN401 - a frame of any kind
     """Return rows as the frame of `Release.sample`, drawn when Spark asks for them."""
     import polars as pl  # noqa: PLC0415 - it takes a quarter of a second to import
 

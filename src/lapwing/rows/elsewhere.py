@@ -16,10 +16,10 @@ import polars as pl
 
 from lapwing.errors import DataError, ParameterError
 from lapwing.on_demand import extra
-from lapwing.rows.files import KNOWN
 from lapwing.rows.frames import LazyReader
 from lapwing.rows.guard import guarded
 from lapwing.rows.out.databases import DATABASE_ENDINGS, PLAIN_NAME, sql_name
+from lapwing.schema.named_files import TABLES
 from lapwing.schema.scalars import quote
 
 if TYPE_CHECKING:
@@ -192,7 +192,7 @@ def _select(table: str, columns: Sequence[str]) -> str:
 
 def _table_file(folder: Path, table: str) -> str:
     """Return the file, or folder of files, of a table."""
-    places = [folder / f"{table}{ending}" for ending in ("", *KNOWN) if PLAIN_NAME.fullmatch(table)]
+    places = [folder / f"{table}{ending}" for ending in ("", *TABLES) if PLAIN_NAME.fullmatch(table)]
     found = [path for path in places if path.exists()]
     if len(found) == 1:
         return str(found[0])

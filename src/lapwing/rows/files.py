@@ -18,7 +18,7 @@ from lapwing.rows.frames import LazyReader, arrow_types, batch_chunks, polars_he
 from lapwing.rows.guard import guarded
 from lapwing.rows.kinds import Held
 from lapwing.rows.out.outputs import version
-from lapwing.schema.named_files import IN_FOLDERS, STANDARD_INPUT
+from lapwing.schema.named_files import EXCEL, IN_FOLDERS, PROGRAMS, STANDARD_INPUT, TABLES
 from lapwing.schema.reading import PLAIN_FILE, Dialect
 from lapwing.schema.scalars import quote
 
@@ -36,11 +36,6 @@ _TYPED: Final[dict[str, _Form]] = {
     **{".arrow": "Arrow", ".feather": "Arrow", ".ipc": "Arrow"},
 }
 _JSON_LINES: Final = (".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz")
-_EXCEL: Final = (".xlsx", ".xls", ".xlsm", ".xlsb", ".ods")
-PROGRAMS: Final = {".sav": "SPSS", ".zsav": "SPSS", ".dta": "Stata", ".sas7bdat": "SAS", ".xpt": "SAS"}
-"""Which program's file it is, by its suffix."""
-
-KNOWN: Final = (*IN_FOLDERS, *_EXCEL, *PROGRAMS)
 _WIDE: Final = 64
 _WINDOW_BYTES: Final = 2**28
 """Polars reads several row groups ahead, whatever their size: with more columns than `_WIDE` so much at a time."""
@@ -228,7 +223,7 @@ def open_file(
         return TypedFile([path], _TYPED[suffix])
     if suffix in _JSON_LINES:
         return JsonLinesFile(path, dialect, names)
-    if suffix in _EXCEL:
+    if suffix in EXCEL:
         workbook: OtherFile = extra("workbooks").ExcelFile(path, dialect, names)
         return workbook
     if suffix in PROGRAMS:
@@ -276,12 +271,12 @@ def _no_file(what: str) -> list[Path]:
 def _suffix(path: Path) -> str | None:
     """Return the known suffix that a file name ends in."""
     name = path.name.lower()
-    return next((suffix for suffix in KNOWN if name.endswith(suffix)), None)
+    return next((suffix for suffix in TABLES if name.endswith(suffix)), None)
 
 
 def _known(path: Path) -> Path:
     if _suffix(path) is None:
-        known = ", ".join(KNOWN)
+        known = ", ".join(TABLES)
         raise DataError(
             f"file {quote(str(path))} is of no known kind; its name must end in one of {known}", code="LW102"
         )

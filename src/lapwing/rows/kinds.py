@@ -41,7 +41,7 @@ def check_kind(kind: object) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class FrameLayout:
     """How a frame holds its columns; nothing of its cells.
 
     Parameters

@@ -17,7 +17,7 @@ import polars as pl
 from lapwing.errors import ParameterError
 from lapwing.rows.entry import Source, source_of
 from lapwing.rows.guard import guarded
-from lapwing.rows.kinds import Kind, Layout, Like
+from lapwing.rows.kinds import FrameLayout, Kind, Like
 from lapwing.schema.scalars import quote, told
 from lapwing.schema.schemas import Schema
 
@@ -28,12 +28,12 @@ _NUMPY_WHOLE: Final = re.compile(r"\bu?int[0-9]+$")
 _LIBRARIES: Final = ("pandas", "polars", "pyarrow")
 
 
-def layout_of(source: Source, schema: Schema) -> Layout:
+def layout_of(source: Source, schema: Schema) -> FrameLayout:
     """Return the layout of a private table's modelled columns, without what readers guess: one cell can change that."""
     found = dict(_dtypes(source))
     if source.kind == "pandas":  # whole numbers of NumPy are floats where one is missing, so their width would tell
         found = {name: _NUMPY_WHOLE.sub("object", dtype) for name, dtype in found.items()}
-    return Layout(source.kind, {name: _unguessed(found[name]) for name in schema.names if name in found})
+    return FrameLayout(source.kind, {name: _unguessed(found[name]) for name in schema.names if name in found})
 
 
 def _unguessed(dtype: str) -> str:
@@ -46,14 +46,14 @@ def _unguessed(dtype: str) -> str:
     return _ARROW * dtype.endswith(_ARROW) if is_moment else dtype
 
 
-def layout_like(like: Like, schema: Schema) -> Layout:
+def layout_like(like: Like, schema: Schema) -> FrameLayout:
     """Return the layout that `Release.sample` is asked for."""
-    if isinstance(like, Layout):
+    if isinstance(like, FrameLayout):
         return like
     if isinstance(like, str) and like in _LIBRARIES:
         # NumPy's types, as pandas makes of cells by itself.
         by_name = {each.name: "object" for each in schema.fields} if like == "pandas" else {}
-        return Layout(cast("Kind", like), by_name)
+        return FrameLayout(cast("Kind", like), by_name)
     if isinstance(like, str | os.PathLike | list | tuple):
         raise ParameterError(
             f"like must be a frame or one of {', '.join(_LIBRARIES)}, got {told(like)}; give a frame of the types you "
@@ -66,7 +66,7 @@ def layout_like(like: Like, schema: Schema) -> Layout:
         _check_columns(names, schema)
     fields = set(schema.names)
     source.open(schema)
-    return Layout(source.kind, {name: dtype for name, dtype in _dtypes(source) if name in fields})
+    return FrameLayout(source.kind, {name: dtype for name, dtype in _dtypes(source) if name in fields})
 
 
 def _check_columns(names: list[str], schema: Schema) -> None:

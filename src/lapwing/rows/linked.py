@@ -16,7 +16,7 @@ from lapwing.rows.codec import encoder, without_misfits
 from lapwing.rows.counting import CodedSource, Codes, KeyedColumn, Table, count_keys, count_tables, height
 from lapwing.rows.entry import source_of
 from lapwing.rows.frames import on_column
-from lapwing.rows.kinds import Layout
+from lapwing.rows.kinds import FrameLayout
 from lapwing.rows.layouts import layout_of
 from lapwing.rows.source import MAX_CHUNK_ROWS
 from lapwing.rows.units import UnitNumbers, kept_rows, mixed, places, row_hashes
@@ -36,7 +36,7 @@ class LinkedTableRows:
     """The private rows of one linked table, by ``schema.coded``, and how it was given."""
 
     source: CodedSource
-    layout: Layout
+    layout: FrameLayout
 
 
 def code_linked(data: Mapping[str, object], schema: LinkedTables) -> dict[str, LinkedTableRows]:
@@ -65,7 +65,7 @@ class CodedRows:
 
     codes: Codes
     hashes: np.ndarray
-    layout: Layout
+    layout: FrameLayout
 
     @classmethod
     def of(cls, data: object, schema: Schema, fields: Sequence[Field], keys: Mapping[str, UnitNumbers]) -> "CodedRows":
@@ -121,7 +121,7 @@ class _Kept:
     parents: np.ndarray  # the place of each row's parent among those that are used
     place: np.ndarray  # among the rows of its parent, from 0
     keys: np.ndarray  # the number of each row's own key, `_NONE` where it has none
-    layout: Layout
+    layout: FrameLayout
     unmet: int = 0  # rows that would be used if the table above had a row of their key
 
     @property

@@ -47,6 +47,13 @@ IN_FOLDERS: Final = (
 )
 """How the names of files end that are rows where they lie in a folder; others stand beside rows, as code books do."""
 
+EXCEL: Final = (".xlsx", ".xls", ".xlsm", ".xlsb", ".ods")
+PROGRAMS: Final = {".sav": "SPSS", ".zsav": "SPSS", ".dta": "Stata", ".sas7bdat": "SAS", ".xpt": "SAS"}
+"""Which program's file it is, by its suffix."""
+
+TABLES: Final = (*IN_FOLDERS, *EXCEL, *PROGRAMS)
+"""How the names of all files end that hold a table."""
+
 
 @contextmanager
 def holding_private(*tables: Origin) -> Iterator[None]:

@@ -1,5 +1,6 @@
 """Run a mechanism without a table: what it would ask, and what it would refuse."""
 
+from collections.abc import Callable
 from contextlib import suppress
 from fractions import Fraction
 from typing import Any, Final, Protocol
@@ -7,8 +8,11 @@ from typing import Any, Final, Protocol
 import numpy as np
 
 from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.noise_law import NoiseLaw
+from lapwing.kernel.questions.category_selection.question import CategorySelection, SelectedTexts
 from lapwing.kernel.questions.cell_sums.question import NoisySums
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts
+from lapwing.kernel.questions.misfit_rows.question import MisfitRows, NoisyRows
 from lapwing.kernel.questions.private_draw.question import DrawnRows, PrivateDraw
 from lapwing.kernel.questions.questions import Answer, Question
 from lapwing.kernel.questions.select_worst.question import Selected, SelectWorst
@@ -85,20 +89,33 @@ def zeros(question: Any, terms: Terms) -> Answer:  # noqa: ANN401 - of every kin
             laws = question.noises(terms.relation, terms.max_rows)
             levels = (None if law is None else _zeros(*shape) for law, shape in zip(laws, shapes, strict=True))
             return NoisyTree(question, tuple(levels), laws)
-    law = question.noise(terms.relation, terms.max_rows)
-    match question:
-        case MarginalCounts():
-            return NoisyCounts(question, _zeros(*question.counted), law)
-        case SplitDecisions():
-            return Splits(question, CellSplits(_zeros(0, len(question.columns)), ()), law)
-        case SparseCounts(tree=tree, threshold=None):
-            ranks = np.setdiff1d(np.arange(tree.cells), tree.ranks_of(tree.split_cells), assume_unique=True)
-            listed = np.arange(sum(len(leaves) for _, leaves in tree.leaves()))
-            return NoisyCells(question, tree.cells_of(ranks), listed, _zeros(ranks.size + listed.size), law)
-        case SparseCounts():
-            return NoisyCells(question, _zeros(0, len(question.columns)), _zeros(0), _zeros(0), law)
+        case CategorySelection():
+            law = question.noise(terms.relation, terms.max_rows)
+            return SelectedTexts(question, (), _zeros(0), law, question.threshold(terms.relation, terms.max_rows))
+    return _OF_ONE_LAW.get(type(question), _sums)(question, question.noise(terms.relation, terms.max_rows))
+
+
+def _cells(question: SparseCounts, law: NoiseLaw) -> Answer:
+    tree = question.tree
+    if question.threshold is not None:
+        return NoisyCells(question, _zeros(0, len(question.columns)), _zeros(0), _zeros(0), law)
+    ranks = np.setdiff1d(np.arange(tree.cells), tree.ranks_of(tree.split_cells), assume_unique=True)
+    listed = np.arange(sum(len(leaves) for _, leaves in tree.leaves()))
+    return NoisyCells(question, tree.cells_of(ranks), listed, _zeros(ranks.size + listed.size), law)
+
+
+def _sums(question: Any, law: NoiseLaw) -> Answer:  # noqa: ANN401 - of sums of every kind
     return NoisySums(question, _zeros(*question.shape), law)
 
 
 def _zeros(*shape: int) -> np.ndarray:
     return np.zeros(shape, dtype=np.int64)
+
+
+_OF_ONE_LAW: Final[dict[type, Callable[[Any, NoiseLaw], Answer]]] = {
+    MarginalCounts: lambda question, law: NoisyCounts(question, _zeros(*question.counted), law),
+    SplitDecisions: lambda question, law: Splits(question, CellSplits(_zeros(0, len(question.columns)), ()), law),
+    SparseCounts: _cells,
+    MisfitRows: lambda question, law: NoisyRows(question, _zeros(*question.shape), law),
+}
+"""Answers of zeros by the kind of question; of others they are `NoisySums`."""

@@ -11,7 +11,7 @@ from lapwing.model.sampling.conditions import Conditioned, conditioned
 from lapwing.release.linked.rows import DrawnTable, LinkedRows
 from lapwing.release.rows_out import Where
 from lapwing.release.runs.generators import chosen_seed, generator
-from lapwing.rows.kinds import Layout, Like
+from lapwing.rows.kinds import FrameLayout, Like
 from lapwing.schema.linked.database import LinkedTables
 from lapwing.schema.linked.tables import LinkedTable
 from lapwing.schema.scalars import checked_rows, told
@@ -49,7 +49,7 @@ class Tables(tuple[Any, ...]):
 
 
 def together(
-    linked: LinkedTables, chunks: "Iterable[Mapping[str, pl.DataFrame]]", layouts: Mapping[str, Layout]
+    linked: LinkedTables, chunks: "Iterable[Mapping[str, pl.DataFrame]]", layouts: Mapping[str, FrameLayout]
 ) -> Any:  # noqa: ANN401 - frames
     """Return all chunks as one frame for each table, as its layout says; of events as the only frame."""
     import polars as pl  # noqa: PLC0415
@@ -81,7 +81,7 @@ def linked_frames(
     return _frames(rows, count, generator(chosen_seed(seed), "rows"))
 
 
-def layouts_of(linked: LinkedTables, own: Mapping[str, Layout], like: Any) -> Mapping[str, Layout]:  # noqa: ANN401
+def layouts_of(linked: LinkedTables, own: Mapping[str, FrameLayout], like: Any) -> Mapping[str, FrameLayout]:  # noqa: ANN401
     """Return the layout of each table: that of the input, or one that was asked for."""
     if like is None:
         return own

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, get_args
 
 from lapwing.atomic import flush_folder, unwritable, writing
 from lapwing.errors import DataError, LapwingWarning, ParameterError, visible, warn
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 Format = Literal["parquet", "csv", "csv.gz"]
 
-_FORMATS: Final[tuple[Format, ...]] = ("parquet", "csv", "csv.gz")
+_FORMATS: Final[tuple[Format, ...]] = get_args(Format)
 _PART: Final = re.compile(r"part-\d{5,}\.parquet")
 
 

@@ -27,7 +27,7 @@ from lapwing.schema.schemas import Schema
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from lapwing.rows.kinds import Kind, Layout
+    from lapwing.rows.kinds import FrameLayout, Kind
 
 
 def to_frame_kind(frame: pl.DataFrame, kind: "Kind") -> Any:  # noqa: ANN401 - a frame of the user's own library
@@ -72,7 +72,12 @@ def write_rows(
     """Write frames, at least one, to one file, without holding them all; a CSV file has no place for metadata."""
     first = next(frames, None)
     assert first is not None, "there is at least one frame, without rows if need be"
-    write = partial(_write_parquet, metadata) if format == "parquet" else partial(_write_csv, format == "csv.gz")
+    writers: dict[Format, Callable[..., None]] = {
+        "parquet": partial(_write_parquet, metadata),
+        "csv": partial(_write_csv, False),
+        "csv.gz": partial(_write_csv, True),
+    }
+    write = writers[format]
     try:
         path.open("wb").close()  # Polars would not say why it cannot
         write(first, frames, path)
@@ -168,7 +173,7 @@ _MOST_MICROSECONDS: Final = np.iinfo(np.int64).max // 1000
 """Of moments that are counted in nanoseconds."""
 
 
-def to_layout(frame: pl.DataFrame, layout: "Layout", schema: Schema) -> Any:  # noqa: ANN401 - a frame of any library
+def to_layout(frame: pl.DataFrame, layout: "FrameLayout", schema: Schema) -> Any:  # noqa: ANN401 - a frame of any library
     """Return rows of a schema as a frame of a layout, whose types are a function of layout and schema alone.
 
     A type that does not hold every value of the schema's column gives way to a wider one, and one of another sort to

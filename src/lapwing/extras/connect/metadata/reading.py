@@ -16,8 +16,8 @@ from lapwing.extras.connect.metadata.linked import ConvertedTables
 from lapwing.extras.connect.metadata.sdv import is_sdv, read_sdv, read_sdv_tables
 from lapwing.extras.connect.metadata.smartnoise import is_smartnoise, read_smartnoise, smartnoise_misfit
 from lapwing.extras.connect.metadata.statistics import read_statistics
-from lapwing.rows.files import PROGRAMS
 from lapwing.schema.fields import Field
+from lapwing.schema.named_files import PROGRAMS, TABLES
 from lapwing.schema.scalars import quote, repeated
 from lapwing.schema.schemas import Schema
 from lapwing.schema.typed import check_object, parse_json, read_content, text_of
@@ -154,7 +154,6 @@ def no_tables(read: Callable[[Any, str], Converted]) -> Callable[[Any, str, str 
     return read_one
 
 
-_TABLES: Final = frozenset({".csv", ".tsv", ".parquet", ".pq", ".arrow", ".feather", ".xlsx", ".xls", ".ods", ".jsonl"})
 # The loosest recogniser stands last: a domain of mbi is any object of whole numbers.
 _FORMATS: Final = (
     _Format("Croissant", is_croissant, read_croissant),
@@ -240,7 +239,7 @@ def _value_in(path: Path, name: str) -> object:
 
 def _refuse_table(path: Path, name: str) -> None:
     """Refuse a file that holds rows by its name, as what it holds is no metadata."""
-    if path.suffix.lower() in _TABLES:
+    if path.name.lower().endswith(TABLES):
         said = f"{name} is no metadata, and a table by its name; `lapwing schema draft` makes a schema of a table"
         raise SchemaError(said, code="LW260") from None
 

@@ -20,8 +20,8 @@ from lapwing.extras.connect.metadata.converted import (
     text_or_empty,
 )
 from lapwing.extras.connect.tables.statistics import statistics_reader, time_scale
-from lapwing.rows.files import PROGRAMS
 from lapwing.schema.fields import Field, FieldType
+from lapwing.schema.named_files import PROGRAMS
 from lapwing.schema.scalars import category_key
 
 _LABELS_SHOWN: Final = 100

@@ -11,10 +11,10 @@ import polars as pl
 
 from lapwing.errors import LapwingError
 from lapwing.rows.cells import RawColumn
-from lapwing.rows.files import PROGRAMS
 from lapwing.rows.frames import polars_held, polars_reader
 from lapwing.rows.guard import guarded
 from lapwing.rows.kinds import Held
+from lapwing.schema.named_files import PROGRAMS
 from lapwing.schema.reading import Dialect
 from lapwing.schema.scalars import quote
 from lapwing.version import install_command

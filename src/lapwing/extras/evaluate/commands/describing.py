@@ -97,7 +97,7 @@ def described_schema(files: StartFiles) -> "Schema":
 def _drafted(files: StartFiles) -> "tuple[Schema, Sequence[Suggestion], _Book]":
     """Return names and types of columns, what they look like, and the code book in the file, if it has one."""
     from lapwing.extras.evaluate.internal.suggestions import look, suggest  # noqa: PLC0415
-    from lapwing.rows.files import PROGRAMS  # noqa: PLC0415
+    from lapwing.schema.named_files import PROGRAMS  # noqa: PLC0415
 
     file = files.table.file
     if file is None or file.suffix.lower() not in PROGRAMS:

@@ -32,8 +32,8 @@ from lapwing.extras.studio.rooms.described import (
 from lapwing.extras.studio.rooms.fields import key_of, name_of
 from lapwing.extras.studio.rooms.table import files_of
 from lapwing.rows.entry import source_of
-from lapwing.rows.files import PROGRAMS
 from lapwing.schema.fields import Field
+from lapwing.schema.named_files import PROGRAMS
 from lapwing.schema.rules.rules import rule_to_dict
 from lapwing.schema.rules.search import dead_values
 from lapwing.schema.scalars import visible

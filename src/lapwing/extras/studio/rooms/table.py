@@ -18,23 +18,8 @@ from lapwing.extras.studio.guard import UPLOAD
 from lapwing.extras.studio.jobs import JOBS, Job, all_jobs, new_job
 from lapwing.extras.studio.pages import form_of, go, page, studio_of
 from lapwing.rows.elsewhere import Query
+from lapwing.schema.named_files import IN_FOLDERS, TABLES
 
-_ENDINGS: Final = (
-    ".parquet",
-    ".pq",
-    ".csv",
-    ".csv.gz",
-    ".tsv",
-    ".xlsx",
-    ".xls",
-    ".ods",
-    ".sav",
-    ".dta",
-    ".sas7bdat",
-    ".xpt",
-)
-_PIECES: Final = (".parquet", ".pq", ".csv", ".csv.gz", ".tsv")
-"""Of files that are one table together."""
 _MODEL: Final = ".lapwing"
 _MOST_SHOWN: Final = 200
 _MOST_BYTES: Final = 200
@@ -67,7 +52,7 @@ def folders_of(folder: Path) -> list[str]:
     for each in sorted(folder.iterdir()):
         is_shown = each.name.isprintable() and not each.name.startswith(".") and each.name != JOBS
         with suppress(OSError):  # one that this user may not read
-            if is_shown and each.is_dir() and each.resolve().parent == folder.resolve() and files_of(each, *_PIECES):
+            if is_shown and each.is_dir() and each.resolve().parent == folder.resolve() and files_of(each, *IN_FOLDERS):
                 found.append(each.name)
     return found
 
@@ -90,7 +75,7 @@ def slug_of(name: str) -> str:
 def shown(request: Request, *, said: str = "", status: int = 200, db: str = "", sql: str = "") -> Response:
     """Show what can be opened; a query that was refused stays as it was typed."""
     folder, first = studio_of(request).folder, studio_of(request).first
-    tables = sorted(files_of(folder, *_ENDINGS), key=lambda each: each != first)
+    tables = sorted(files_of(folder, *TABLES), key=lambda each: each != first)
     return page(
         request,
         "table.html",
@@ -111,7 +96,7 @@ def shown(request: Request, *, said: str = "", status: int = 200, db: str = "", 
 def opened(request: Request) -> Response:
     """Begin a job with a file of the working folder."""
     folder, name = studio_of(request).folder, form_of(request).get("table", "")
-    if name not in (*files_of(folder, *_ENDINGS), *folders_of(folder)):
+    if name not in (*files_of(folder, *TABLES), *folders_of(folder)):
         return shown(request, said=_NOT_LISTED, status=400)
     return _begun(request, new_job(folder, Path(name).stem, table=str(folder / name)))
 
@@ -174,7 +159,7 @@ async def uploaded(request: Request) -> Response:
 def _is_name(name: str) -> bool:
     """Return whether a file of that name may be added: of a kind that can be opened, and in the folder itself."""
     is_plain = name.isprintable() and not name.startswith(".") and not set(name) & set('/\\:*?"<>|')
-    return is_plain and name.lower().endswith((*_ENDINGS, _MODEL)) and len(name.encode()) <= _MOST_BYTES
+    return is_plain and name.lower().endswith((*TABLES, _MODEL)) and len(name.encode()) <= _MOST_BYTES
 
 
 def clear(folder: Path) -> None:
