@@ -99,7 +99,7 @@ ADDED = [
     "Release(*, parts, certificate, layouts, seed=None)",
     "Release.layouts",
     "Release.linked",
-    "Release.of_one(cls, saved, layout=Layout(kind='path', dtypes={}), seed=None)",
+    "Release.of_one(cls, saved, layout=FrameLayout(kind='path', dtypes={}), seed=None)",
     "Release.parts",
     "Release.layout",
     "Release.sample(self, n=None, seed=None, where=None, *, like=None)",
