@@ -142,7 +142,7 @@ KILLED = """
     import os, signal, sys
     import polars as pl
     import lapwing as lw
-    from lapwing.mechanisms.shared import one_way
+    from lapwing.mechanisms.independent import mechanism as one_way
 
     def one_by_one(curator, schema, groupings, budget):
         costs = budget.split([1] * len(schema.columns))

@@ -20,8 +20,8 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals are those of
 SLOWLY = """
 import time
 from lapwing.extras.studio import works
-tell = works.Work.tell
-works.Work.tell = lambda work, step: (time.sleep(0.2), tell(work, step))
+tell = works.StudioWork.tell
+works.StudioWork.tell = lambda work, step: (time.sleep(0.2), tell(work, step))
 from lapwing.cli.main import run
 run()
 """

@@ -34,8 +34,8 @@ MESSY = "Name;Größe in cm;Gewicht;Gruppe\n" + 60 * (
 SLOWLY = """
 import time
 from lapwing.extras.studio import works
-tell = works.Work.tell
-works.Work.tell = lambda work, step: (time.sleep(0.05), tell(work, step))
+tell = works.StudioWork.tell
+works.StudioWork.tell = lambda work, step: (time.sleep(0.05), tell(work, step))
 from lapwing.cli.main import run
 run()
 """
