@@ -18,7 +18,7 @@ import polars as pl
 
 import lapwing as lw
 from lapwing.kernel.questions.second_moment.question import SecondMoment
-from lapwing.mechanisms.vectors.microaggregation.certified_pairs import atom_means, pair_weights
+from lapwing.mechanisms.shared.vectors.certified_pairs import atom_means, pair_weights
 from lapwing.rows.source import code_table
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"

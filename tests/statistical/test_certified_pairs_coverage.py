@@ -17,7 +17,7 @@ from lapwing.kernel.questions.answering import noise_of
 from lapwing.kernel.questions.cell_sums.answer import exact_sums
 from lapwing.kernel.questions.second_moment.answer import exact_products
 from lapwing.kernel.room.opening import public_terms
-from lapwing.mechanisms.vectors.microaggregation.certified_pairs import (
+from lapwing.mechanisms.shared.vectors.certified_pairs import (
     MeasuredPairs,
     error_bound,
     known_range,

@@ -15,7 +15,7 @@ from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.questions.second_moment.question import SecondMoment
 from lapwing.kernel.terms import Terms
-from lapwing.mechanisms.vectors.microaggregation.certified_pairs import (
+from lapwing.mechanisms.shared.vectors.certified_pairs import (
     MeasuredPairs,
     error_bound,
     known_range,
@@ -137,7 +137,7 @@ def test_quantiles_that_are_not_simulated_are_wider(kind, parameter, monkeypatch
     part, rng = MeasuredPairs(ones, ones, ones / 4, law), np.random.default_rng(1)
     simulated = noise_quantile([part], failure, rng), least_square(part, failure, rng)
 
-    monkeypatch.setattr("lapwing.mechanisms.vectors.microaggregation.certified_pairs.MOST_DRAWN", 1000)
+    monkeypatch.setattr("lapwing.mechanisms.shared.vectors.certified_pairs.MOST_DRAWN", 1000)
     bounded = noise_quantile([part], failure, rng), least_square(part, failure, rng)
 
     middle = math.sqrt(250) * law.sd  # of tiny Gaussian noise far above the truth, 0

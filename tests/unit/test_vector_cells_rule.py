@@ -23,8 +23,9 @@ from lapwing.mechanisms.shared.vectors.vector_cells import (
     moment_question,
     noise_edge,
     sampling_variance,
+    totals_of,
 )
-from lapwing.mechanisms.vectors.microaggregation.model import net_cells, total_questions, totals_of
+from lapwing.mechanisms.vectors.microaggregation.model import net_cells, total_questions
 from lapwing.schema.schemas import Schema
 
 ONE = Budget.pure(1)

@@ -9,7 +9,7 @@ import numpy as np
 from lapwing.errors import ParameterError
 from lapwing.kernel.terms import Terms
 from lapwing.maths.arrays import read_only
-from lapwing.mechanisms.vectors.microaggregation.certified_pairs import noisy_covariance
+from lapwing.mechanisms.shared.vectors.certified_pairs import noisy_covariance
 from lapwing.release.release import Release
 from lapwing.release.runs.generators import generator
 from lapwing.release.shown import coordinate_labels

@@ -7,10 +7,11 @@ from typing import Final
 import numpy as np
 
 from lapwing.kernel.budget.budget import Budget
-from lapwing.kernel.questions.cell_sums.question import NoisySums
+from lapwing.kernel.questions.cell_sums.question import CellSums, NoisySums
 from lapwing.kernel.questions.second_moment.question import SecondMoment
 from lapwing.kernel.questions.shared.coordinates import Coordinates
 from lapwing.kernel.questions.shared.projections import LARGEST_PROJECTION, MOST_DIRECTIONS, Projection
+from lapwing.kernel.terms import Terms
 from lapwing.maths.lattice_net import private_net
 from lapwing.mechanisms.shared.vectors.row_vectors import is_binary
 
@@ -39,6 +40,17 @@ class Totals:
         rows, rows_sd = _pooled(np.array(self.rows), self.rows_sd, np.array(other.rows), other.rows_sd)
         sums, sums_sd = _pooled(self.sums, self.sums_sd, other.sums, other.sums_sd)
         return Totals(max(1.0, float(rows)), float(rows_sd), sums, sums_sd)
+
+
+def totals_of(answers: tuple[NoisySums, ...], terms: Terms) -> Totals:
+    """Return the totals that answers to `total_questions` give."""
+    sums = answers[-1]
+    assert isinstance(sums.question, CellSums)
+    unit = sums.question.coordinates.unit
+    rows = float(terms.rows) if terms.rows is not None else float(answers[0].values[0])
+    rows_sd = 0.0 if terms.rows is not None else answers[0].noise.sd
+    deviations = np.full(sums.question.coordinates.size, sums.noise.sd / unit)
+    return Totals(max(1.0, rows), rows_sd, sums.values[0] / unit, deviations)
 
 
 def _pooled(

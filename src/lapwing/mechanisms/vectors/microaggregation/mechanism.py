@@ -24,6 +24,7 @@ from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.shared.base import Mechanism, Questions
 from lapwing.mechanisms.shared.one_way import public_or_expected_rows
 from lapwing.mechanisms.shared.settings import check_choice, check_number, check_whole
+from lapwing.mechanisms.shared.vectors.certified_pairs import pair_statements, planned_noise
 from lapwing.mechanisms.shared.vectors.means import CellSettings
 from lapwing.mechanisms.shared.vectors.row_vectors import (
     Numbers,
@@ -31,7 +32,6 @@ from lapwing.mechanisms.shared.vectors.row_vectors import (
     projector,
     row_coordinates,
 )
-from lapwing.mechanisms.vectors.microaggregation.certified_pairs import pair_statements, planned_noise
 from lapwing.mechanisms.vectors.microaggregation.model import (
     INTERVALS,
     Details,

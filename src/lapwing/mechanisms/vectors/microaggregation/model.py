@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from lapwing.kernel.budget.budget import Budget
-from lapwing.kernel.questions.cell_sums.question import MEAN_BITS, CellSums, NoisySums
+from lapwing.kernel.questions.cell_sums.question import MEAN_BITS, CellSums
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts
 from lapwing.kernel.questions.second_moment.question import SecondMoment
 from lapwing.kernel.questions.shared.coordinates import Coordinates
@@ -27,7 +27,7 @@ from lapwing.mechanisms.shared.vectors.means import (
     solve_means,
 )
 from lapwing.mechanisms.shared.vectors.row_vectors import Projector
-from lapwing.mechanisms.shared.vectors.vector_cells import Totals, moment_question, net_cells, noise_edge
+from lapwing.mechanisms.shared.vectors.vector_cells import Totals, moment_question, net_cells, noise_edge, totals_of
 from lapwing.model.laws import Laws, laws_from_probabilities
 from lapwing.model.model import Bernoulli, ColumnLaw, Indexed, ReleasedModel, narrow
 from lapwing.schema.groupings.grouping import Grouping, cut, identity
@@ -227,17 +227,6 @@ def total_questions(coordinates: Coordinates, cost: Budget, terms: Terms) -> tup
         CellSums(coordinates=coordinates, projection=None, summed="rows", cost=of_rows),
         CellSums(coordinates=coordinates, projection=None, summed="vectors", cost=of_sums),
     )
-
-
-def totals_of(answers: tuple[NoisySums, ...], terms: Terms) -> Totals:
-    """Return the totals that answers to `total_questions` give."""
-    sums = answers[-1]
-    assert isinstance(sums.question, CellSums)
-    unit = sums.question.coordinates.unit
-    rows = float(terms.rows) if terms.rows is not None else float(answers[0].values[0])
-    rows_sd = 0.0 if terms.rows is not None else answers[0].noise.sd
-    deviations = np.full(sums.question.coordinates.size, sums.noise.sd / unit)
-    return Totals(max(1.0, rows), rows_sd, sums.values[0] / unit, deviations)
 
 
 def has_cells(coordinates: Coordinates, cost: Budget, rows: float, terms: Terms, settings: CellSettings) -> bool:

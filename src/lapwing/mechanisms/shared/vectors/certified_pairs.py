@@ -42,8 +42,7 @@ from lapwing.kernel.questions.shared.coordinates import Coordinates
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.shared.trees.simulation import simulate_noise
 from lapwing.mechanisms.shared.vectors.row_vectors import is_binary
-from lapwing.mechanisms.shared.vectors.vector_cells import Totals, covariance_of
-from lapwing.mechanisms.vectors.microaggregation.model import totals_of
+from lapwing.mechanisms.shared.vectors.vector_cells import Totals, covariance_of, totals_of
 from lapwing.model.bounds import rows_range
 from lapwing.model.certificate.cost_lines import PlannedQuestion
 from lapwing.model.certificate.statements import Statement
