@@ -7,7 +7,7 @@ import numpy as np
 from lapwing.extras.evaluate.metrics.tables.variation import Variation
 from lapwing.extras.evaluate.metrics.tables.workload import k_marginal_score
 from lapwing.maths.arrays import Codes
-from lapwing.model.compared import Parts, choose_tables, count_distances, side_by_side
+from lapwing.model.compared import CellParts, choose_tables, count_distances, side_by_side
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.grouping import Grouping, cut, evenly, identity, lookup
 from lapwing.schema.schemas import Schema
@@ -60,7 +60,7 @@ def variations(train: Codes, synthetic: Codes, schema: Schema) -> dict[str, floa
     return found
 
 
-def _side_by_side(train: Codes, synthetic: Codes, schema: Schema, cells: Cut) -> dict[str, Parts]:
+def _side_by_side(train: Codes, synthetic: Codes, schema: Schema, cells: Cut) -> dict[str, CellParts]:
     """Return the cells of each column in both tables."""
     return {
         field.name: side_by_side(cells(train, field), [train[field.name], synthetic[field.name]])
@@ -68,7 +68,7 @@ def _side_by_side(train: Codes, synthetic: Codes, schema: Schema, cells: Cut) ->
     }
 
 
-def _distances(parts: Mapping[str, Parts], tables: Sequence[Sequence[str]]) -> np.ndarray:
+def _distances(parts: Mapping[str, CellParts], tables: Sequence[Sequence[str]]) -> np.ndarray:
     """Return the total variation distance of each table."""
     rows = [len(codes) for codes in next(iter(parts.values())).tables]
     return np.array([count_distances([parts[name] for name in table], rows)[0] for table in tables])
