@@ -277,10 +277,13 @@ def test_a_release_with_a_prior_is_resumed_with_the_same_prior_alone(tmp_path):
             lw.resume(tmp_path / "other.jsonl", rows)
 
 
-def test_linked_tables_take_no_prior():
+@pytest.mark.parametrize("given", [lambda each: each, lw.Trusted])
+def test_linked_tables_take_no_prior_and_nothing_is_debited(tmp_path, given):
     homes, people = tables(20)
+    place = tmp_path / "t.jsonl"
     with pytest.raises(ParameterError, match="releases of linked tables take no prior"):
-        lw.synthesize([homes, people], LINKED, epsilon=1, mechanism=lw.Adaptive(prior=people))
+        lw.synthesize([homes, people], LINKED, epsilon=1, mechanism=given(lw.Adaptive(prior=people)), transcript=place)
+    assert not place.exists()
 
 
 def test_replicates_of_a_release_with_a_prior_are_refused():

@@ -183,10 +183,10 @@ def _part(
 ) -> TableSettings:
     """Return the settings of one part, as if it had been asked for by itself: too small an amount is refused."""
     schema = usable_schema(linked.coded[name])
-    if getattr(mechanism, "prior", None) is not None:
-        raise ParameterError("releases of linked tables take no prior; leave it out of the mechanism", code="LW252")
     own = read_request(epsilon=budget.amount) if budget.notion == "pure" else read_request(rho=budget.amount)
     part = table_settings(schema, mechanism or _usual(linked, name), own, LINKED_RELATION, expected, **drawn)
+    if getattr(part.mechanism, "prior", None) is not None:  # also of a mechanism that the caller trusts
+        raise ParameterError("releases of linked tables take no prior; leave it out of the mechanism", code="LW252")
     keys = not linked.is_events and linked.table(name).parent == linked.names[0]
     if looks_at_misfits(part.mechanism) and not keys:
         return part

@@ -198,7 +198,8 @@ class Settings:
 def _is_part(settings: TableSettings, coded: Schema) -> bool:
     """Return whether settings are of a table of several; no prior may be, whose rows would be read."""
     has_prior = getattr(settings.mechanism, "prior", None) is not None
-    return settings.schema == coded and settings.relation == LINKED_RELATION and not has_prior
+    is_ended_by_misfits = settings.most_misfits < 1  # it could not go on under a mended schema
+    return settings.schema == coded and settings.relation == LINKED_RELATION and not (has_prior or is_ended_by_misfits)
 
 
 def misfit_share(budget: Budget, max_rows: int, rows: int | None) -> Fraction:
