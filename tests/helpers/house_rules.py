@@ -382,7 +382,7 @@ def _asks_of_data(node: ast.AST) -> bool:
 
 
 def shared_class_names(package: Path) -> dict[str, list[str]]:
-    """Return classes of one name, with where they are; those of one module alone have names with a line before."""
+    """Return the names that several public classes share, with the files that these are in."""
     found: dict[str, list[str]] = {}
     for path in python_files(package):
         for node in syntax(path).body:

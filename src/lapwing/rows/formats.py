@@ -162,7 +162,7 @@ def _standard_input() -> bytes:
 
 
 def _numbered(error: UnicodeError) -> tuple[str, int]:
-    """Return half surrogates that number bytes which are no text: no cell of any encoding may end the reading."""
+    """Return half surrogates that number bytes which are no text, so that none in a cell ends the reading."""
     assert isinstance(error, UnicodeDecodeError)
     return "".join(chr(0xDC00 + byte) for byte in error.object[error.start : error.end]), error.end
 
