@@ -36,7 +36,7 @@ from lapwing.mechanisms.trees.kd_tree.mechanism import Grid, KDTree
 from lapwing.mechanisms.trees.pmm.mechanism import PMM
 from lapwing.mechanisms.trees.psmm.mechanism import PSMM
 from lapwing.release.release import Release
-from lapwing.theorems.kernel_bounds import theorem_3, theorem_5_threshold
+from lapwing.theorems.kd_tree import theorem_3, theorem_5_threshold
 
 MECHANISMS: dict[str, Mechanism] = {
     "KDTree": KDTree(),
@@ -167,7 +167,7 @@ def figure4(*, is_quick: bool, releases: int) -> Iterator[Line]:
 def _theorem(d: int, epsilon: float, rows: int) -> Line:
     """Return the bound of Theorem 3 on the kernel density distance; it bounds the square of the MMD over 2."""
     try:
-        bound = theorem_3(scale=2 / epsilon, rows=rows, cells=64**d, delta=0.01, width=0.25, columns=d, bandwidth=1.0)
+        bound = theorem_3(scale=2 / epsilon, n=rows, J=64**d, delta=0.01, w=0.25, d=d, bandwidth=1.0)
     except ParameterError:
         return {}
     return {"kernel_density_bound": bound, "mmd_bound": math.sqrt(2 * bound)}

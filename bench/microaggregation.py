@@ -26,14 +26,13 @@ from metric_models import SHARED, arguments
 from pmm import Line, write_lines
 from png import write_png
 
-from lapwing.anonymous.covariance_loss import block_means, theorem_4_1, theorem_partition
+from lapwing.anonymous.covariance_loss import block_means, theorem_partition
 from lapwing.anonymous.microaggregation import practical_partition
 from lapwing.anonymous.settings import AnonymousSettings, Partition
 from lapwing.anonymous.table import Grouped, draw_codes
 from lapwing.anonymous.vectors import read_rows
 from lapwing.api.synthesize import synthesize
 from lapwing.extras.evaluate.metrics.moments import marginal_moments
-from lapwing.maths.covariance_bounds import centred_marginal_error, marginal_error
 from lapwing.maths.lattice_net import lattice_points, private_net
 from lapwing.mechanisms.independent.mechanism import Independent
 from lapwing.mechanisms.registry import Mechanism
@@ -42,7 +41,14 @@ from lapwing.mechanisms.vectors.microaggregation.mechanism import Microaggregati
 from lapwing.model.model import Bernoulli, ColumnLaw, Indexed, Spans
 from lapwing.release.release import Release
 from lapwing.schema.schemas import Schema
-from lapwing.theorems.microaggregation_bounds import ReleaseNoise, noise_of_sums, theorem_5_5, theorem_5_9
+from lapwing.theorems.covariance_loss import (
+    ReleaseNoise,
+    centred_marginal_error,
+    noise_of_sums,
+    theorem_4_6,
+    theorem_5_5,
+    theorem_5_11,
+)
 
 WAYS = (1, 2, 3)
 TABLES = ("nltcs", "plants", "mushrooms")
@@ -132,7 +138,7 @@ def groups(bits: np.ndarray, size: int, partition: Partition) -> np.ndarray:
 def anonymous_bounds(rows: int, columns: int, size: int) -> Line:
     """Return the bounds on the errors of as many independent rows as there are, drawn from the theorem's groups."""
     blocks = rows // size
-    return {f"bound_d{way}": marginal_error(theorem_4_1(blocks, columns, way), columns, way, rows) for way in WAYS}
+    return {f"bound_d{way}": theorem_4_6(blocks, columns, way, rows) for way in WAYS}
 
 
 # Private
@@ -213,8 +219,7 @@ def share_of_ones(starts: np.ndarray, stops: np.ndarray) -> np.ndarray:
 
 def private_bounds(rows: int, columns: int, epsilon: float) -> Line:
     """Return the bounds on the errors of as many rows as there are: paper's noise, and noise of our questions."""
-    moments = {way: theorem_5_9(rows, columns, epsilon, way) for way in WAYS}
-    line: Line = {f"bound_d{way}": marginal_error(moment, columns, way, rows) for way, moment in moments.items()}
+    line: Line = {f"bound_d{way}": theorem_5_11(rows, columns, epsilon, way, rows) for way in WAYS}
     choice, noise = private_net(rows, columns), thirds(rows, columns, epsilon)
     ours = [theorem_5_5(choice, noise, columns, way) for way in WAYS]
     return line | {f"our_bound_d{way}": centred_marginal_error(ours[:way], columns, rows) for way in WAYS}
@@ -226,9 +231,9 @@ def thirds(rows: int, columns: int, epsilon: float) -> ReleaseNoise:
     of_pairs = third * columns * (columns - 1) / 2
     net = lattice_points(choice.dimensions, math.floor(choice.dimensions / choice.alpha**2), MOST_POINTS)
     return noise_of_sums(
-        rows=rows,
-        cells=len(net),
-        level=LEVEL,
+        n=rows,
+        s=len(net),
+        b=LEVEL,
         second_moment=of_pairs * math.sqrt(columns * (columns - 1)) / (rows * columns),
         count_noise=third,
         count_noise_squared=math.sqrt(6) * third**2,

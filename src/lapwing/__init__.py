@@ -20,6 +20,7 @@ from lapwing.on_demand import loaded
 from lapwing.version import VERSION
 
 if TYPE_CHECKING:  # what `__getattr__` finds, for checkers of types and for editors
+    from lapwing import theorems
     from lapwing.anonymous.table import AnonymousTable
     from lapwing.api.anonymize import anonymize
     from lapwing.api.plan import plan
@@ -82,6 +83,7 @@ __all__ = [  # noqa: RUF022 - sorted as Python sorts
     "row_function",
     "stat",
     "synthesize",
+    "theorems",
 ]
 
 __version__ = VERSION
@@ -115,6 +117,7 @@ _HOMES = {
     "row_function": "lapwing.model.statistics.expressions:row_function",
     "stat": "lapwing.model.statistics.expressions:stat",
     "synthesize": "lapwing.api.synthesize:synthesize",
+    "theorems": "lapwing.theorems",
 }
 """Where each public name stands that is loaded when it is used, so that ``import lapwing`` takes no time."""
 

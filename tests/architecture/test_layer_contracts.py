@@ -20,12 +20,12 @@ LAYERS = (
     ("api",),
     ("present",),
     ("release",),
-    ("theorems",),
     ("mechanisms", "anonymous"),
     ("model",),
     ("kernel", "engine"),
     ("rows",),
     ("schema",),
+    ("theorems",),
     ("maths",),
 )
 OF_ROWS = (

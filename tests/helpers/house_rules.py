@@ -236,8 +236,9 @@ def _is_numpy_random(name: str) -> bool:
 
 
 def busy_package_files(package: Path) -> list[str]:
-    """Return the ``__init__.py`` files, the root's excepted, that hold more than a docstring."""
-    files = [path for path in python_files(package) if path.name == "__init__.py" and path.parent != package]
+    """Return the ``__init__.py`` files that hold more than a docstring; two are names for users."""
+    public = (package, package / "theorems")
+    files = [path for path in python_files(package) if path.name == "__init__.py" and path.parent not in public]
     return [str(path.relative_to(package)) for path in files if not _is_docstring_only(syntax(path))]
 
 

@@ -51,7 +51,7 @@ def _product(left: np.ndarray, right: np.ndarray) -> np.ndarray:
 
 
 def separated_rows(blocks: int, columns: int, rng: np.random.Generator) -> np.ndarray:
-    """Return rows that lose more than `least_covariance_loss` with every partition into so many blocks.
+    """Return rows that lose more than `proposition_3_14` with every partition into so many blocks.
 
     Proposition 3.14 and Lemma 3.15: ``2 * blocks`` rows of the unit ball, any two farther apart than 1/2, in at least
     ``16 * log(2 * blocks)`` columns, of which the first ``25 * log(2 * blocks)`` are used. A draw is separated with a
@@ -65,8 +65,3 @@ def separated_rows(blocks: int, columns: int, rng: np.random.Generator) -> np.nd
         apart = ones[:, None] + ones - 2 * (bits @ bits.T)
         if 4 * apart[~np.eye(2 * blocks, dtype=bool)].min() > used:
             return np.pad(bits / math.sqrt(used), ((0, 0), (0, columns - used)))
-
-
-def least_covariance_loss(blocks: int) -> float:
-    """Return what `separated_rows` lose at least with any partition into so many blocks (Proposition 3.14)."""
-    return 1 / (80 * math.sqrt(math.log(2 * blocks)))

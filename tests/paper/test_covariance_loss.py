@@ -9,18 +9,23 @@ import numpy as np
 import pytest
 
 from helpers.cases import spread
-from helpers.moment_losses import least_covariance_loss, moment_loss, separated_rows
+from helpers.moment_losses import moment_loss, separated_rows
 from lapwing.anonymous.covariance_loss import (
-    anonymous_covariance_loss,
     block_means,
     covariance_loss,
-    theorem_1_2,
-    theorem_4_1,
     theorem_partition,
 )
 from lapwing.errors import ParameterError
-from lapwing.maths.covariance_bounds import centred_tensorisation_bound, net_loss, spectral_tail, tensorisation_bound
 from lapwing.maths.lattice_net import NetChoice, anonymous_net, nearest_lattice_points, net_size_bound
+from lapwing.theorems.covariance_loss import (
+    lemma_3_3,
+    net_loss,
+    proposition_3_14,
+    remark_3_13,
+    theorem_1_2,
+    theorem_3_10,
+    theorem_4_1,
+)
 
 UNIT = 2**40
 
@@ -103,7 +108,7 @@ def test_lemma_3_3_with_half_of_its_bound(x, labels, t: int) -> None:
 
     outside = np.linalg.norm(rest @ (x.T @ x / len(x)) @ rest)
 
-    assert outside <= spectral_tail(t, 5) + 1e-12
+    assert outside <= lemma_3_3(t, 5) + 1e-12
 
 
 @pytest.mark.parametrize("t", [1, 2, 5])
@@ -111,7 +116,7 @@ def test_half_of_lemma_3_3_is_attained(t: int) -> None:
     second_moment = np.eye(2 * t) / (2 * t)
     rest = np.eye(2 * t) - leading_projection(second_moment, t)
 
-    assert np.linalg.norm(rest @ second_moment @ rest) == pytest.approx(spectral_tail(t, 2 * t))
+    assert np.linalg.norm(rest @ second_moment @ rest) == pytest.approx(lemma_3_3(t, 2 * t))
 
 
 @spread(("choice", [NetChoice(1, 0.51), NetChoice(2, 0.5), NetChoice(3, 0.7)]), (("x", "labels"), CASES))
@@ -189,7 +194,7 @@ def test_a_third_of_lemma_3_9_fails() -> None:
 @spread((("x", "labels"), CASES), ("degree", [1, 2, 3, 4, 6]))
 def test_theorem_3_10_with_d_times_d_minus_1_halves(x, labels, degree: int) -> None:
     for blocks in (labels, labels // 3, np.zeros_like(labels)):
-        bound = tensorisation_bound(covariance_loss(x, blocks), degree)
+        bound = theorem_3_10(covariance_loss(x, blocks), degree)
 
         assert moment_loss(x, blocks, degree) <= bound + 1e-12
 
@@ -201,7 +206,7 @@ def test_the_factor_of_theorem_3_10_is_attained_and_below_the_paper_s(degree: in
 
     lost = moment_loss(x, np.zeros(2, dtype=int), degree)
 
-    bound = tensorisation_bound(loss, degree)
+    bound = theorem_3_10(loss, degree)
     assert lost == pytest.approx(bound, rel=1e-3)
     assert bound <= 2 ** (degree - 2) * (2**degree - degree - 1) * loss <= 4**degree * loss
 
@@ -209,7 +214,7 @@ def test_the_factor_of_theorem_3_10_is_attained_and_below_the_paper_s(degree: in
 @spread((("x", "labels"), CASES), ("degree", [1, 2, 3, 4, 6]))
 def test_remark_3_13_with_2_to_the_d_minus_2(x, labels, degree: int) -> None:
     for blocks in (labels, labels // 3, np.zeros_like(labels)):
-        bound = centred_tensorisation_bound(covariance_loss(x, blocks), degree)
+        bound = remark_3_13(covariance_loss(x, blocks), degree)
 
         assert moment_loss(x - x.mean(axis=0), blocks, degree) <= bound + 1e-12
 
@@ -222,7 +227,7 @@ def test_the_factor_of_remark_3_13_is_attained_and_below_the_paper_s(degree: int
 
     lost = moment_loss(x - x.mean(axis=0), labels, degree)
 
-    bound = centred_tensorisation_bound(loss, degree)
+    bound = remark_3_13(loss, degree)
     assert lost == pytest.approx(bound, rel=1e-2)
     assert bound <= 8**degree * loss
 
@@ -235,7 +240,7 @@ def test_no_two_laws_have_central_moments_further_apart_than_the_cut(degree: int
         lost = moment_loss(x - x.mean(axis=0), np.zeros(1000, dtype=int), degree)
         furthest = max(furthest, lost)
 
-    cut = centred_tensorisation_bound(1.0, degree)
+    cut = remark_3_13(1.0, degree)
     assert attained * cut <= furthest <= cut + 1e-12
 
 
@@ -261,11 +266,11 @@ def test_the_share_of_the_pool_is_in_the_bound() -> None:
     choice = anonymous_net(1000, 20)
     share = math.floor(net_size_bound(choice.dimensions, choice.alpha)) / 10**6
 
-    rounding = anonymous_covariance_loss(10**6, 20) - theorem_1_2(1000, 20) - share
+    rounding = theorem_4_1(10**6, 20, 2) - theorem_1_2(1000, 20) - share
 
     assert share < 1000 / 10**6
     assert rounding == pytest.approx(2 * choice.alpha * 2**-22 * math.sqrt(20 * 3), rel=1e-3)
-    assert anonymous_covariance_loss(5, 3) == 1
+    assert theorem_4_1(5, 3, 2) == 1
 
 
 # ------------------------------------------------------------------------------------------------------- Section 3.8
@@ -293,21 +298,21 @@ def test_proposition_3_14_no_partition_loses_less(blocks: int) -> None:
     partitions += [np.minimum(np.arange(2 * blocks), blocks - 1)]
 
     losses = [covariance_loss(x, labels) for labels in partitions]
-    assert min(losses) > least_covariance_loss(blocks)
+    assert min(losses) > proposition_3_14(blocks)
 
 
 def test_rows_that_are_not_separated_lose_less_than_proposition_3_14() -> None:
     x = np.repeat(separated_rows(20, 100, np.random.default_rng(0))[:20], 2, axis=0)
 
-    assert covariance_loss(x, np.arange(40) // 2) < least_covariance_loss(20)
+    assert covariance_loss(x, np.arange(40) // 2) < proposition_3_14(20)
 
 
 def test_numbers_out_of_range_are_refused() -> None:
     with pytest.raises(ParameterError, match="must be at least 0 and a degree at least 1, got -1 and 2"):
-        tensorisation_bound(-1, 2)
+        theorem_3_10(-1, 2)
     with pytest.raises(ParameterError, match="must be at least 0 and a degree at least 1, got 1 and 0"):
-        tensorisation_bound(1, 0)
+        theorem_3_10(1, 0)
     with pytest.raises(ParameterError, match="a partition needs at least 1 block, got 0"):
-        anonymous_covariance_loss(0, 3)
+        theorem_4_1(0, 3, 2)
     with pytest.raises(ParameterError, match="a net's loss needs columns and noise of at least 0, got 3 and -1"):
         net_loss(NetChoice(1, 0.5), 3, -1)

@@ -13,15 +13,18 @@ from helpers.flag_tables import flags, frame_of_flags, latent_rows, mixture
 from helpers.pmm_runs import run
 from lapwing.extras.evaluate.metrics.moments import marginal_moments
 from lapwing.kernel.budget.budget import Budget
-from lapwing.maths.covariance_bounds import (
-    centred_marginal_error,
-    marginal_error,
-    tensorisation_bound,
-    trivial_moment_loss,
-)
 from lapwing.maths.lattice_net import private_net
 from lapwing.mechanisms.vectors.microaggregation.mechanism import Microaggregation
-from lapwing.theorems.microaggregation_bounds import noise_of_sums, paper_noise, theorem_5_5, theorem_5_9
+from lapwing.theorems.covariance_loss import (
+    centred_marginal_error,
+    marginal_error,
+    noise_of_sums,
+    theorem_3_10,
+    theorem_5_5,
+    theorem_5_8,
+    theorem_5_9,
+    trivial_moment_loss,
+)
 
 PAPER = Microaggregation(constants="paper")
 BARE = Microaggregation(directions=2, bins=3, calibrate=False, fit_moments=False)
@@ -131,7 +134,7 @@ def test_the_paper_s_constants_stay_below_theorem_5_9(epsilon, degree):
     assert root_mean_square(errors) <= bound
     # At little noise the bound says something; at epsilon 1 it is what any two laws have.
     assert (bound < trivial_moment_loss(degree)) is (epsilon >= 100)
-    noise = paper_noise(len(rows), p, epsilon)
+    noise = theorem_5_8(len(rows), p, epsilon)
     assert bound == theorem_5_5(private_net(len(rows), p), noise, p, degree)
 
 
@@ -173,9 +176,9 @@ def test_the_default_s_cells_stay_below_what_they_lose_and_the_noise_of_their_su
         counts, sums = answers[-2:]
         sd = counts.noise.sd
         noise = noise_of_sums(
-            rows=len(rows),
-            cells=shares.size,
-            level=max(1.0, sums.noise.sd),
+            n=len(rows),
+            s=shares.size,
+            b=max(1.0, sums.noise.sd),
             second_moment=0.0,
             count_noise=sd,
             count_noise_squared=math.sqrt(6 if budget.notion == "pure" else 3) * sd**2,
@@ -187,7 +190,7 @@ def test_the_default_s_cells_stay_below_what_they_lose_and_the_noise_of_their_su
         moved.append(float(np.linalg.norm(exact - released)))
         bounds.append(2 * (noise.means + noise.damping / 4) + 2 * noise.weights)
         total.append(moment_error(coded / math.sqrt(p), weights, points, 2))
-        totals.append(tensorisation_bound(loss, 2) + bounds[-1])
+        totals.append(theorem_3_10(loss, 2) + bounds[-1])
         first = bounds[-1] / 2 + noise.weights
         marginals.append(marginal_errors(rows, chances, ways=(2,), other_weights=weights)[0])
         limits.append(centred_marginal_error([first, totals[-1]], p, ENDLESS))

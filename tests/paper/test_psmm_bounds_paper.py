@@ -15,13 +15,15 @@ from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.terms import Terms
+from lapwing.maths.noise_transport import noise_transport
 from lapwing.mechanisms.shared.trees.budget import optimal_shares, paper_shares
-from lapwing.mechanisms.shared.trees.simulation import stopped_bound, theorem_4_3
-from lapwing.mechanisms.trees.psmm.accuracy import expected_complexity, noise_transport, simulated_norms, theorem_3_6
+from lapwing.mechanisms.shared.trees.simulation import stopped_bound
+from lapwing.mechanisms.trees.psmm.accuracy import expected_complexity, simulated_norms
 from lapwing.mechanisms.trees.psmm.box_cells import box_cells
 from lapwing.mechanisms.trees.psmm.measures import nearest_measure
 from lapwing.mechanisms.trees.psmm.mechanism import PSMM
 from lapwing.schema.schemas import Schema
+from lapwing.theorems.pmm import theorem_3_6, theorem_4_3
 
 UNIT_NOISE = NoiseLaw("laplace", Fraction(1))
 
@@ -97,10 +99,10 @@ def test_every_constant_of_the_proof_holds_without_expectations(name):
 
 
 def test_the_theorem_adds_the_diameter():
-    assert theorem_3_6(0.125, 50.0, rows=1000) == pytest.approx(0.125 + 0.1)
-    assert theorem_3_6(0.125, 50.0, rows=1000, factor=3.0) == pytest.approx(0.125 + 0.15)
-    with pytest.raises(ParameterError, match="rows must be above 0"):
-        theorem_3_6(0.125, 50.0, rows=0)
+    assert theorem_3_6(0.125, 50.0, n=1000) == pytest.approx(0.125 + 0.1)
+    assert theorem_3_6(0.125, 50.0, n=1000, factor=3.0) == pytest.approx(0.125 + 0.15)
+    with pytest.raises(ParameterError, match="n must be finite and above 0"):
+        theorem_3_6(0.125, 50.0, n=0)
 
 
 @pytest.mark.parametrize(
@@ -111,7 +113,7 @@ def test_with_as_many_cells_as_rows_the_bound_falls_at_the_papers_rate(d, rate):
     for side in (2**4, 2**6, 2**8) if d < 3 else (2**3, 2**4, 2**5, 2**6):
         rows = side ** (2 if d == 1 else d)
         cells = box_cells(unit_columns(d), rows, 2**20)
-        constants.append(theorem_3_6(cells.diameter, expected_complexity(cells, UNIT_NOISE), rows=rows) / rate(rows))
+        constants.append(theorem_3_6(cells.diameter, expected_complexity(cells, UNIT_NOISE), n=rows) / rate(rows))
 
     # Lower orders fade: each constant is nearer to the next one.
     assert max(constants) < 1.6 * min(constants)
@@ -187,7 +189,7 @@ def laplace_bound(deltas, shares):
 def test_least_squares_alone_gains_a_factor_of_about_four(dimension: int, depth: int) -> None:
     deltas = cube_deltas(depth, dimension)
 
-    gain = theorem_4_3(deltas, 1.0, rows=1.0, resolution=0.0) / laplace_bound(deltas, paper_shares(deltas, "pure"))
+    gain = theorem_4_3(deltas, 1.0, n=1.0, resolution=0.0) / laplace_bound(deltas, paper_shares(deltas, "pure"))
 
     # Spec 01's range. It names no depths: shallow lines stay below it (3.3 at depth 4), five axes above (4.24 at 25).
     assert 3.6 < gain < 4.2
@@ -198,14 +200,14 @@ def test_least_squares_alone_gains_a_factor_of_about_four(dimension: int, depth:
 def test_the_optimal_budget_gains_five_to_nine(dimension: int, depth: int) -> None:
     deltas = cube_deltas(depth, dimension)
 
-    gain = theorem_4_3(deltas, 1.0, rows=1.0, resolution=0.0) / laplace_bound(deltas, optimal_shares(deltas, "pure"))
+    gain = theorem_4_3(deltas, 1.0, n=1.0, resolution=0.0) / laplace_bound(deltas, optimal_shares(deltas, "pure"))
 
     # Spec 01's range.
     assert 5.0 < gain < 9.0
 
 
 def test_the_papers_constants_are_vacuous_at_a_thousand_rows_in_two_dimensions() -> None:
-    bound = theorem_4_3(cube_deltas(10, 2), 1.0, rows=1000, resolution=0.0)
+    bound = theorem_4_3(cube_deltas(10, 2), 1.0, n=1000, resolution=0.0)
 
     # Spec 01: 2.24, on a domain of diameter 1; it is the noise part alone, at depth ceil(log2 1000).
     assert bound == pytest.approx(2.24, abs=0.005)

@@ -12,8 +12,9 @@ from helpers.pmm_runs import frame_of, run, unit_columns
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.terms import Terms
+from lapwing.maths.noise_transport import noise_transport
 from lapwing.mechanisms.shared.trees.stated import GAMMA
-from lapwing.mechanisms.trees.psmm.accuracy import counted_cells, noise_transport, released_statements, simulated_norms
+from lapwing.mechanisms.trees.psmm.accuracy import counted_cells, released_statements, simulated_norms
 from lapwing.mechanisms.trees.psmm.box_cells import cells_of
 from lapwing.mechanisms.trees.psmm.measures import nearest_measure
 from lapwing.mechanisms.trees.psmm.mechanism import PSMM

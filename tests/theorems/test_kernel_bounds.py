@@ -8,14 +8,14 @@ import pytest
 
 from lapwing.errors import ParameterError
 from lapwing.extras.evaluate.metrics.samples import kernel_densities
-from lapwing.theorems.kernel_bounds import theorem_3, theorem_5, theorem_5_threshold
+from lapwing.theorems.kd_tree import theorem_3, theorem_5, theorem_5_threshold
 
 SIDE = 4
 WIDTH = 1 / SIDE
 CENTRES = (np.indices((SIDE, SIDE)).reshape(2, -1).T + 0.5) * WIDTH
 PLACES = np.indices((15, 15)).reshape(2, -1).T / 14
 BANDWIDTH = 0.5
-GRID = {"cells": SIDE**2, "width": WIDTH, "columns": 2, "bandwidth": BANDWIDTH}
+GRID = {"J": SIDE**2, "w": WIDTH, "d": 2, "bandwidth": BANDWIDTH}
 RUNS = 200
 
 
@@ -47,14 +47,14 @@ def corner(rows):
 def test_theorem_3_is_the_printed_formula_for_replace_one_neighbours(epsilon: float) -> None:
     rows, delta = 5000, 0.1
 
-    found = theorem_3(scale=2 / epsilon, rows=rows, delta=delta, **GRID)
+    found = theorem_3(scale=2 / epsilon, n=rows, delta=delta, **GRID)
 
     noise = 2 / (epsilon * rows / (4 * 16 * math.log(1 / delta)) - 1)
     assert found == pytest.approx(noise + 0.25 / (2 * 0.5) * math.sqrt(2 / math.e), rel=1e-12)
 
 
 def test_add_remove_neighbours_have_the_bound_of_twice_the_epsilon() -> None:
-    settings = {"rows": 5000, "delta": 0.1, **GRID}
+    settings = {"n": 5000, "delta": 0.1, **GRID}
 
     assert theorem_3(scale=1 / 0.5, **settings) == theorem_3(scale=2 / 1.0, **settings)
 
@@ -63,7 +63,7 @@ def test_theorem_5_is_the_printed_formula_where_the_threshold_is_even() -> None:
     epsilon, n, m, M = 1.0, 10_000, 300.0, 7.0
     delta = math.exp(-4)  # 8 / epsilon * 4 = 32 records
 
-    found = theorem_5(scale=2 / epsilon, rows=n, delta=delta, heavy_cells=M, light_rows=m, **GRID)
+    found = theorem_5(scale=2 / epsilon, n=n, delta=delta, M=M, m=m, **GRID)
 
     printed = (epsilon * m + 8 * M * 4) / (epsilon * n - epsilon * m - 4 * M * 4) + m / n
     assert theorem_5_threshold(2 / epsilon, delta) == 32
@@ -102,7 +102,7 @@ def test_theorem_3_holds_at_its_probability_on_a_small_grid(delta: float) -> Non
 
     realised = realised_distances(points, scale, 0, np.random.default_rng(1))
 
-    bound = theorem_3(scale=scale, rows=400, delta=delta, **GRID)
+    bound = theorem_3(scale=scale, n=400, delta=delta, **GRID)
     # Above the share by four standard errors would be a chance of 3e-5 even where the theorem is sharp; it is loose.
     assert np.mean(realised > bound) <= delta + 4 * math.sqrt(delta / RUNS)
 
@@ -112,9 +112,9 @@ def test_theorem_3_without_its_rounding_does_not_hold() -> None:
 
     realised = realised_distances(points, 0.5, 0, np.random.default_rng(1), runs=10)
 
-    settings = {"scale": 0.5, "rows": 20_000, "delta": 0.1} | GRID
+    settings = {"scale": 0.5, "n": 20_000, "delta": 0.1} | GRID
     bound = theorem_3(**settings)
-    noise_only = theorem_3(**settings | {"width": 1e-9})
+    noise_only = theorem_3(**settings | {"w": 1e-9})
     assert (realised <= bound).all()
     assert (realised > noise_only).all()
 
@@ -130,15 +130,15 @@ def test_theorem_5_holds_at_its_probability_on_a_small_grid(scale: float) -> Non
 
     realised = realised_distances(points, scale, threshold, rng)
 
-    bound = theorem_5(scale=scale, rows=3000, delta=delta, heavy_cells=heavy, light_rows=light, **GRID)
-    assert bound < theorem_3(scale=scale, rows=3000, delta=delta, **GRID)
+    bound = theorem_5(scale=scale, n=3000, delta=delta, M=heavy, m=light, **GRID)
+    assert bound < theorem_3(scale=scale, n=3000, delta=delta, **GRID)
     assert np.mean(realised > bound) <= delta
 
 
 def test_bounds_grow_with_noise_cells_and_width() -> None:
-    settings = {"scale": 1.0, "rows": 10_000, "delta": 0.1} | GRID
+    settings = {"scale": 1.0, "n": 10_000, "delta": 0.1} | GRID
 
-    for name, values in {"scale": (1, 2, 4), "cells": (16, 32, 64), "width": (0.1, 0.2), "columns": (1, 2)}.items():
+    for name, values in {"scale": (1, 2, 4), "J": (16, 32, 64), "w": (0.1, 0.2), "d": (1, 2)}.items():
         bounds = [theorem_3(**settings | {name: value}) for value in values]
         assert all(small < large for small, large in pairwise(bounds)), name
 
@@ -147,32 +147,32 @@ def test_bounds_grow_with_noise_cells_and_width() -> None:
     ("wrong", "said"),
     [
         (
-            {"rows": 100},
-            r"theorem 3 needs more than 2 \* cells \* scale \* log\(1 / delta\) = 147.365 rows, got 100; use",
+            {"n": 100},
+            r"theorem 3 needs more than 2 \* J \* scale \* log\(1 / delta\) = 147.365 rows, got 100; use",
         ),
         ({"delta": 0.6}, "delta must be above 0 and at most 1/2, got 0.6"),
         ({"delta": 0}, "delta must be above 0 and at most 1/2, got 0"),
         ({"scale": 0}, "scale must be finite and above 0, got 0"),
         ({"bandwidth": math.nan}, "bandwidth must be finite and above 0, got nan"),
-        ({"cells": 0}, "a grid needs at least 1 cell and 1 column, got 0 and 2"),
+        ({"J": 0}, "a grid needs at least 1 cell and 1 column, got 0 and 2"),
     ],
 )
 def test_theorem_3_says_which_condition_fails(wrong, said) -> None:
     with pytest.raises(ParameterError, match=said):
-        theorem_3(**{"scale": 2.0, "rows": 10_000, "delta": 0.1, **GRID, **wrong})
+        theorem_3(**{"scale": 2.0, "n": 10_000, "delta": 0.1, **GRID, **wrong})
 
 
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"cells": 101}, "theorem 5 needs at most 1 / delta = 100 cells, got 101; lower delta"),
-        ({"rows": 136}, r"theorem 5 needs more rows than light_rows \+ heavy_cells \* threshold / 2 = 138, got 136"),
-        ({"light_rows": -1}, "heavy_cells and light_rows must be at least 0, got 2 and -1"),
+        ({"J": 101}, "theorem 5 needs at most 1 / delta = 100 cells, got 101; lower delta"),
+        ({"n": 136}, r"theorem 5 needs more rows than m \+ M \* threshold / 2 = 138, got 136"),
+        ({"m": -1}, "M and m must be at least 0, got 2 and -1"),
         ({"delta": 1}, "delta must be above 0 and below 1, got 1"),
     ],
 )
 def test_theorem_5_says_which_condition_fails(wrong, said) -> None:
-    numbers = {"scale": 2.0, "rows": 10_000, "delta": 0.01, "heavy_cells": 2, "light_rows": 100}
+    numbers = {"scale": 2.0, "n": 10_000, "delta": 0.01, "M": 2, "m": 100}
 
     with pytest.raises(ParameterError, match=said):
         theorem_5(**{**numbers, **GRID, **wrong})

@@ -10,11 +10,11 @@ from scipy.stats import binom
 
 from lapwing.errors import ParameterError
 from lapwing.maths.noise_tails import sum_tail
-from lapwing.theorems.linear_bounds import (
+from lapwing.theorems.linear_statistics import (
     QueryFamily,
     corollary_2_4,
-    draws_needed,
-    points_needed,
+    lemma_3_2,
+    lemma_3_3,
     theorem_2_2,
     theorem_2_3,
 )
@@ -38,7 +38,7 @@ CHANCES = np.linspace(0.01, 0.99, 99)
 @pytest.mark.parametrize("delta", [0.5, 0.2, 0.1, 0.03])
 @pytest.mark.parametrize("share", [0.02, 1e-4])
 def test_signed_values_need_our_constant_and_break_the_paper_s(delta, share):
-    ours = draws_needed(QueryFamily(statistics=10), delta=delta, gamma=10 * share)
+    ours = lemma_3_2(QueryFamily(statistics=10), delta=delta, gamma=10 * share)
     printed = math.ceil(math.log(1 / share) / delta**2)
 
     kept = max(deviation(ours, chance, delta, 2) for chance in CHANCES)
@@ -51,7 +51,7 @@ def test_signed_values_need_our_constant_and_break_the_paper_s(delta, share):
 @pytest.mark.parametrize("delta", [0.5, 0.2, 0.1, 0.03])
 @pytest.mark.parametrize("share", [0.2, 0.02, 1e-4])
 def test_zero_one_values_need_no_more_than_the_paper_says(delta, share):
-    rows = draws_needed(QueryFamily(statistics=1, values="zero-one"), delta=delta, gamma=share)
+    rows = lemma_3_2(QueryFamily(statistics=1, values="zero-one"), delta=delta, gamma=share)
 
     worst = max(deviation(rows, chance, delta, 1) for chance in CHANCES)
 
@@ -60,7 +60,7 @@ def test_zero_one_values_need_no_more_than_the_paper_says(delta, share):
 
 
 def test_a_third_of_those_rows_is_too_few():
-    rows = draws_needed(QueryFamily(statistics=1, values="zero-one"), delta=0.03, gamma=1e-4)
+    rows = lemma_3_2(QueryFamily(statistics=1, values="zero-one"), delta=0.03, gamma=1e-4)
 
     assert deviation(rows // 3, 0.5, 0.03, 1) > 1e-4
 
@@ -120,7 +120,7 @@ def test_theorem_2_2_is_the_printed_formula_for_signed_values_and_replace_one_ne
     assert printed <= rows <= printed + 0.5 / 0.1 + 1  # half a unit more, because noise is whole
 
 
-SETTINGS = {"epsilon": 1.0, "delta": 0.1, "gamma": 0.1, "condition_number": 2.0}
+SETTINGS = {"epsilon": 1.0, "delta": 0.1, "gamma": 0.1, "K": 2.0}
 
 
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
@@ -158,22 +158,22 @@ def test_corollary_2_4_needs_a_larger_order_than_f_log_f():
         sets = p + math.comb(p, 2)
         for growth in (64, 1024):
             size = 6 / math.sqrt(growth)
-            needs = corollary_2_4(p, 2, "add-remove", epsilon=size, delta=size / 2, gamma=0.1, condition_number=1)
+            needs = corollary_2_4(p, 2, "add-remove", epsilon=size, delta=size / 2, gamma=0.1, K=1)
             assert needs.draws <= needs.rows <= growth * sets * math.log(sets)
-        at_printed = corollary_2_4(p, 2, "add-remove", epsilon=1, delta=0.5, gamma=0.1, condition_number=1)
+        at_printed = corollary_2_4(p, 2, "add-remove", epsilon=1, delta=0.5, gamma=0.1, K=1)
         assert at_printed.rows > sets * math.log(sets)
 
 
 @pytest.mark.parametrize("degree", [0, 4])
 def test_corollary_2_4_refuses_marginals_that_are_not_there(degree):
-    with pytest.raises(ParameterError, match=f"^degree must be from 1 to columns=3, got {degree}"):
+    with pytest.raises(ParameterError, match=f"^d must be from 1 to p=3, got {degree}"):
         corollary_2_4(3, degree, "add-remove", **SETTINGS)
 
 
 def test_points_are_proportional_to_the_condition_number_and_the_number_of_statistics():
-    assert points_needed(QueryFamily(statistics=20), delta=0.1, gamma=0.1, condition_number=1) == 20_000
-    assert points_needed(QueryFamily(statistics=20), delta=0.1, gamma=0.1, condition_number=7.5) == 150_000
-    assert points_needed(QueryFamily(statistics=60), delta=0.1, gamma=0.1, condition_number=1) == 60_000
+    assert lemma_3_3(QueryFamily(statistics=20), delta=0.1, gamma=0.1, K=1) == 20_000
+    assert lemma_3_3(QueryFamily(statistics=20), delta=0.1, gamma=0.1, K=7.5) == 150_000
+    assert lemma_3_3(QueryFamily(statistics=60), delta=0.1, gamma=0.1, K=1) == 60_000
 
 
 @pytest.mark.parametrize(
@@ -189,11 +189,11 @@ def test_points_are_proportional_to_the_condition_number_and_the_number_of_stati
             lambda: PAIRS.sensitivity("swap"),
             "neighbours must be one of add-remove, replace-one, got 'swap'",
         ),
-        (lambda: draws_needed(PAIRS, delta=0.6, gamma=0.1), "delta must be above 0 and at most 1/2, got 0.6"),
-        (lambda: draws_needed(PAIRS, delta=0.1, gamma=0.25), "gamma must be above 0 and below 1/4, got 0.25"),
+        (lambda: lemma_3_2(PAIRS, delta=0.6, gamma=0.1), "delta must be above 0 and at most 1/2, got 0.6"),
+        (lambda: lemma_3_2(PAIRS, delta=0.1, gamma=0.25), "gamma must be above 0 and below 1/4, got 0.25"),
         (
-            lambda: points_needed(PAIRS, delta=0.1, gamma=0.1, condition_number=0.9),
-            "condition_number must be finite and at least 1, got 0.9",
+            lambda: lemma_3_3(PAIRS, delta=0.1, gamma=0.1, K=0.9),
+            "K must be finite and at least 1, got 0.9",
         ),
         (
             lambda: theorem_2_2(PAIRS, "add-remove", epsilon=0, delta=0.1, gamma=0.1),

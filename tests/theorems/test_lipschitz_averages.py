@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lapwing.errors import ParameterError
-from lapwing.theorems.lipschitz_averages import (
+from lapwing.theorems.pmm import (
     kernel_error,
     lipschitz_error,
     network_error,
@@ -64,8 +64,8 @@ def test_shares_up_to_a_threshold_attain_their_bound(moves):
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        (lambda: lipschitz_error(-0.1, 1.0), "distance must be at least 0, got -0.1"),
-        (lambda: lipschitz_error(0.1, math.nan), "constant must be at least 0, got nan"),
+        (lambda: lipschitz_error(-0.1, 1.0), "distance must be finite and at least 0, got -0.1"),
+        (lambda: lipschitz_error(0.1, math.nan), "constant must be finite and at least 0, got nan"),
         (lambda: ramp_error(0.1, 0.0), "margin must be finite and above 0, got 0.0"),
         (lambda: share_error(0.1, 0.5), "density must be finite and at least 1, got 0.5"),
         (lambda: network_error(0.1, [1.0, math.inf]), "norm_1 must be finite and above 0, got inf"),

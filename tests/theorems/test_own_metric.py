@@ -9,9 +9,10 @@ import pytest
 
 from helpers.pmm_runs import run
 from lapwing.errors import ParameterError
+from lapwing.mechanisms.shared.trees.budget import paper_scales
 from lapwing.mechanisms.trees.pmm.mechanism import PMM
 from lapwing.schema.schemas import Schema
-from lapwing.theorems.own_metric import nested_cells
+from lapwing.theorems.pmm import nested_cells, theorem_4_1, theorem_4_2, theorem_4_3
 
 CODES = ["".join(each) for each in itertools.product("ABC", "12", "xyz")]
 HEIGHTS = (1.0, 0.4, 0.1)
@@ -41,15 +42,16 @@ def test_a_tree_of_codes_is_made_binary_and_keeps_its_diameters():
 
 def test_the_scales_spend_epsilon_and_no_others_have_a_smaller_bound():
     tree, rng = nested_cells(LEVELS, APART), np.random.default_rng(1)
-    scales = tree.scales(0.7)
+    scales = paper_scales(tree.deltas, "pure", 0.7)
 
-    best = tree.bound(scales, rows=1000)
+    best = theorem_4_2(tree.deltas, scales, n=1000, resolution=tree.resolution)
 
-    assert sum(1 / scale for scale in scales) == pytest.approx(0.7)
+    assert theorem_4_1(scales) == pytest.approx(0.7)
+    assert theorem_4_3(tree.deltas, 0.7, n=1000, resolution=tree.resolution) == pytest.approx(best)
     for _ in range(200):
         others = np.array(scales) * np.exp(rng.normal(0, 0.3, len(scales)))
         others *= sum(1 / others) / 0.7
-        assert best <= tree.bound(others.tolist(), rows=1000) * (1 + 1e-12)
+        assert best <= theorem_4_2(tree.deltas, others, n=1000, resolution=tree.resolution) * (1 + 1e-12)
 
 
 def tree_distance(one, other):
@@ -93,7 +95,7 @@ def test_releases_of_pmm_keep_the_bound_in_a_metric_that_pmm_does_not_know():
         levels.append(own)
     tree = nested_cells(levels, APART)
     scales = [float(law.parameter) for law in question.noises("add-remove", 1)]
-    bound = tree.bound(scales, rows=400)
+    bound = theorem_4_2(tree.deltas, scales, n=400, resolution=tree.resolution)
 
     assert len(scales) == len(tree.cells)
     assert np.mean(found) <= bound < 1

@@ -12,20 +12,18 @@ import pytest
 from helpers.moment_losses import moment_distance, moment_loss
 from lapwing.anonymous.covariance_loss import block_means
 from lapwing.errors import ParameterError
-from lapwing.maths.covariance_bounds import (
+from lapwing.maths.lattice_net import NetChoice, lattice_points, lattice_ranks, nearest_lattice_points, private_net
+from lapwing.theorems.covariance_loss import (
+    ReleaseNoise,
     centred_marginal_error,
-    distinct_indices,
+    lemma_2_1,
+    lemma_4_3,
     marginal_error,
     net_loss,
-    tensorisation_bound,
-    with_drawn_rows,
-)
-from lapwing.maths.lattice_net import NetChoice, lattice_points, lattice_ranks, nearest_lattice_points, private_net
-from lapwing.theorems.microaggregation_bounds import (
-    ReleaseNoise,
     noise_of_sums,
-    paper_noise,
+    theorem_3_10,
     theorem_5_5,
+    theorem_5_8,
     theorem_5_9,
 )
 
@@ -80,7 +78,7 @@ def test_theorem_5_1_holds_with_any_noise_on_the_second_moment(scale: float, deg
         noise = mirrored(rng.laplace(0, 1, (5, 5)) * scale)
         labels, _ = cells_of_noisy_eigenvectors(x, noise, choice)
 
-        bound = tensorisation_bound(net_loss(choice, 5, float(np.linalg.norm(noise))), degree)
+        bound = theorem_3_10(net_loss(choice, 5, float(np.linalg.norm(noise))), degree)
         assert moment_loss(x, labels, degree) <= bound
 
 
@@ -173,7 +171,7 @@ def test_the_paper_s_noise_has_the_sizes_that_its_draws_have() -> None:
     level = math.sqrt(p * math.sqrt(n) / epsilon)
     cells = math.floor(((1 / choice.alpha + 0.5) * math.sqrt(2 * math.e * math.pi)) ** choice.dimensions)
 
-    found = paper_noise(n, p, epsilon)
+    found = theorem_5_8(n, p, epsilon)
 
     second = [np.linalg.norm(mirrored(rng.laplace(0, 6 * p / (n * epsilon), (p, p)))) for _ in range(5000)]
     weights = np.abs(rng.laplace(0, 6 / (n * epsilon), (5000, cells))).sum(axis=1)
@@ -210,9 +208,9 @@ def test_the_noise_of_sums_covers_small_and_large_cells(level: int) -> None:
         costs.append((counts / 1000 * np.linalg.norm(means - directions, axis=1)).sum())
 
     found = noise_of_sums(
-        rows=1000,
-        cells=7,
-        level=level,
+        n=1000,
+        s=7,
+        b=level,
         second_moment=0.1,
         count_noise=4,
         count_noise_squared=math.sqrt(3) * 16,
@@ -228,9 +226,7 @@ def test_a_third_of_the_noise_of_sums_fails() -> None:
     nu = rng.normal(0, 6 / math.sqrt(50), (2000, 10, 50))
     cost = np.linalg.norm(nu / 100, axis=2).mean(axis=1)
 
-    found = noise_of_sums(
-        rows=1000, cells=10, level=1, second_moment=0, count_noise=0, count_noise_squared=0, sum_noise=6
-    )
+    found = noise_of_sums(n=1000, s=10, b=1, second_moment=0, count_noise=0, count_noise_squared=0, sum_noise=6)
 
     assert root_mean_square(cost) > (found.means + found.damping / 4) / 3
     assert root_mean_square(cost) <= found.means + found.damping / 4
@@ -247,7 +243,7 @@ def test_lemma_4_3_and_theorems_4_4_and_5_10_for_drawn_rows(degree: int) -> None
 
     errors = [moment_distance(x, points[rng.integers(0, 4, 20)], np.full(20, 1 / 20), degree) for _ in range(500)]
 
-    bound = with_drawn_rows(moment_distance(x, points, weights, degree), 20)
+    bound = lemma_4_3(moment_distance(x, points, weights, degree), 20)
     assert bound / 3 < root_mean_square(errors) <= bound
 
 
@@ -320,7 +316,7 @@ def test_a_third_of_the_centred_bound_fails() -> None:
 def test_lemma_2_1_bounds_the_share_of_distinct_indices(columns: int, degree: int) -> None:
     tuples = columns**degree / math.perm(columns, degree)
 
-    assert distinct_indices(columns, degree) == pytest.approx(math.sqrt(tuples))
+    assert lemma_2_1(columns, degree) == pytest.approx(math.sqrt(tuples))
     assert tuples <= 2**degree
 
 
@@ -332,11 +328,11 @@ def test_numbers_out_of_range_are_refused() -> None:
     with pytest.raises(
         ParameterError, match="at least 1 row, at least 1 column and a finite epsilon above 0, got 10, 3 and 0"
     ):
-        paper_noise(10, 3, 0)
-    with pytest.raises(ParameterError, match="rows and a level above 0 and at least 1 cell, got 10, 1 and 0"):
-        noise_of_sums(rows=10, cells=0, level=1, second_moment=0, count_noise=0, count_noise_squared=0, sum_noise=0)
-    with pytest.raises(ParameterError, match="synthetic_rows must be at least 1, got 0"):
-        with_drawn_rows(0.1, 0)
+        theorem_5_8(10, 3, 0)
+    with pytest.raises(ParameterError, match="rows and a divisor above 0 and at least 1 cell, got 10, 1 and 0"):
+        noise_of_sums(n=10, s=0, b=1, second_moment=0, count_noise=0, count_noise_squared=0, sum_noise=0)
+    with pytest.raises(ParameterError, match="m must be at least 1, got 0"):
+        lemma_4_3(0.1, 0)
     with pytest.raises(ParameterError, match="between 1 and columns=3 and at least 1 row, got degree 4 and 9 rows"):
         marginal_error(0.1, 3, 4, 9)
     with pytest.raises(ParameterError, match="between 1 and columns=3 and at least 1 row, got degree 0 and 9 rows"):
@@ -344,9 +340,7 @@ def test_numbers_out_of_range_are_refused() -> None:
 
 
 def test_noise_on_counts_costs_by_itself_by_its_square_and_by_what_it_adds_to_the_sums() -> None:
-    noise = noise_of_sums(
-        rows=100, cells=3, level=2, second_moment=0.5, count_noise=3, count_noise_squared=22, sum_noise=12
-    )
+    noise = noise_of_sums(n=100, s=3, b=2, second_moment=0.5, count_noise=3, count_noise_squared=22, sum_noise=12)
 
     assert (noise.weights, noise.damping) == (0.09, 0.06)
     assert noise.means == pytest.approx(3 * (3 + 22 / 2 + (1 + 3 / 2) * 12) / 100)

@@ -15,7 +15,7 @@ from scipy.sparse import csr_array
 from scipy.stats import binom
 
 from helpers.even_densities import max_entropy_density, minimax_density
-from lapwing.theorems.linear_bounds import QueryFamily, theorem_2_3
+from lapwing.theorems.linear_statistics import QueryFamily, theorem_2_3
 
 COLUMNS = 5
 CUBE = np.array(list(itertools.product((0, 1), repeat=COLUMNS)))
@@ -58,7 +58,7 @@ def one_run(mu, neighbours, solve, rng, *, fewer=1, louder=1):
     """Return the distances of one release; fewer points or louder noise break the assumptions."""
     family = QueryFamily(statistics=len(SUBSETS), values="zero-one")
     condition = float((NU**2 / mu).sum())
-    needs = theorem_2_3(family, neighbours, epsilon=1.0, delta=DELTA, gamma=GAMMA, condition_number=condition)
+    needs = theorem_2_3(family, neighbours, epsilon=1.0, delta=DELTA, gamma=GAMMA, K=condition)
     scale = family.sensitivity(neighbours) * louder
     counts = rng.multinomial(needs.rows, NU)
     true = VALUES @ counts / needs.rows

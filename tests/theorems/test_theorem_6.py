@@ -7,7 +7,7 @@ import pytest
 
 from lapwing.errors import ParameterError
 from lapwing.extras.evaluate.metrics.samples import kernel_densities
-from lapwing.theorems.kernel_bounds import theorem_5, theorem_5_threshold, theorem_6
+from lapwing.theorems.kd_tree import theorem_5, theorem_5_threshold, theorem_6
 
 ROOT_E = math.sqrt(math.e)
 
@@ -48,7 +48,7 @@ def test_theorem_6_as_printed_is_broken_where_empty_cells_fill_the_release() -> 
     assert failed < 1e-3 < delta
 
 
-SETTINGS = {"scale": 1.0, "cells": 256, "delta": 1 / 256, "width": 0.5, "columns": 2, "bandwidth": 1.0}
+SETTINGS = {"scale": 1.0, "J": 256, "delta": 1 / 256, "w": 0.5, "d": 2, "bandwidth": 1.0}
 CENTRES = (np.indices((16, 16)).reshape(2, -1).T + 0.5) / 2 - 4
 ROWS, DATA_DELTA, RUNS = 20_000, 0.01, 200
 
@@ -56,7 +56,7 @@ ROWS, DATA_DELTA, RUNS = 20_000, 0.01, 200
 @pytest.mark.parametrize("sigma", [0.3, 0.6])
 def test_the_corrected_theorem_6_holds_over_rows_and_noise(sigma: float) -> None:
     rng, threshold = np.random.default_rng(6), theorem_5_threshold(1.0, 1 / 256)
-    bound = theorem_6(rows=ROWS, sigma=sigma, data_delta=DATA_DELTA, **SETTINGS)
+    bound = theorem_6(n=ROWS, sigma=sigma, data_delta=DATA_DELTA, **SETTINGS)
     realised, of_counts = [], []
     for _ in range(RUNS):
         points = np.clip(sigma * rng.standard_normal((ROWS, 2)), -4, 3.999)
@@ -68,7 +68,7 @@ def test_the_corrected_theorem_6_holds_over_rows_and_noise(sigma: float) -> None
         made = kernel_densities(CENTRES, CENTRES[::9], gamma=0.5, weights=kept)
         realised.append(np.abs(real - made).max())
         heavy, light = np.count_nonzero(counts >= threshold / 2), counts[counts < 1.5 * threshold].sum()
-        of_counts.append(theorem_5(rows=ROWS, heavy_cells=heavy, light_rows=light, **SETTINGS))
+        of_counts.append(theorem_5(n=ROWS, M=heavy, m=light, **SETTINGS))
 
     assert bound < 1
     assert np.mean(np.array(realised) > bound) <= DATA_DELTA + 1 / 256
@@ -78,8 +78,8 @@ def test_the_corrected_theorem_6_holds_over_rows_and_noise(sigma: float) -> None
 
 
 def test_the_corrected_theorem_6_falls_with_the_rows_as_fast_as_its_rate() -> None:
-    grid = SETTINGS | {"data_delta": 0.01, "width": 1e-2, "cells": 10**6, "delta": 1e-6, "bandwidth": 1e4}
-    bounds = [theorem_6(rows=rows, sigma=0.01, **grid) for rows in (10**6, 10**8)]
+    grid = SETTINGS | {"data_delta": 0.01, "w": 1e-2, "J": 10**6, "delta": 1e-6, "bandwidth": 1e4}
+    bounds = [theorem_6(n=rows, sigma=0.01, **grid) for rows in (10**6, 10**8)]
 
     # Nearly as 1 / n, where the paper's falls as n^(-1/3): a factor of 4.6.
     assert bounds[0] / bounds[1] > 50
@@ -87,6 +87,6 @@ def test_the_corrected_theorem_6_falls_with_the_rows_as_fast_as_its_rate() -> No
 
 def test_theorem_6_keeps_the_condition_that_the_paper_dropped() -> None:
     with pytest.raises(ParameterError, match="theorem 5 needs at most 1 / delta = 256 cells, got 10000; lower delta"):
-        theorem_6(rows=10**6, sigma=1.0, data_delta=0.01, **SETTINGS | {"cells": 10_000})
+        theorem_6(n=10**6, sigma=1.0, data_delta=0.01, **SETTINGS | {"J": 10_000})
     with pytest.raises(ParameterError, match="data_delta must be above 0 and below 1, got 0"):
-        theorem_6(rows=10**6, sigma=1.0, data_delta=0, **SETTINGS)
+        theorem_6(n=10**6, sigma=1.0, data_delta=0, **SETTINGS)

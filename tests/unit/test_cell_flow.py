@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from lapwing.mechanisms.trees.psmm.accuracy import noise_transport
+from lapwing.maths.noise_transport import noise_transport
 from lapwing.mechanisms.trees.psmm.box_cells import Steps, cover_deficits
 from lapwing.mechanisms.trees.psmm.measures import cover_line, isotonic_l1
 

@@ -16,12 +16,11 @@ from lapwing.mechanisms.shared.trees.simulation import (
     simulate_noise,
     simulated_bound,
     stopped_bound,
-    theorem_4_2,
-    theorem_4_3,
     tree_deltas,
 )
 from lapwing.mechanisms.shared.trees.trees import Split, tree_least_squares
 from lapwing.mechanisms.trees.pmm.consistency import consistent_counts
+from lapwing.theorems.pmm import theorem_4_2, theorem_4_3
 
 DEPTH = 6
 
@@ -71,7 +70,7 @@ def test_diameters_are_the_largest_sides_of_cells() -> None:
 def test_theorem_4_3_is_theorem_4_2_at_the_optimal_scales(root: str) -> None:
     deltas = cube_deltas(8, 2)
 
-    bound = theorem_4_3(deltas, 0.5, rows=1000, resolution=0.1, root=root)
+    bound = theorem_4_3(deltas, 0.5, n=1000, resolution=0.1, root=root)
 
     first = 1 if root == "exact" else 0
     total = math.fsum(math.sqrt(delta) for delta in deltas[first:])
@@ -80,14 +79,14 @@ def test_theorem_4_3_is_theorem_4_2_at_the_optimal_scales(root: str) -> None:
 
 def test_no_other_scales_of_the_same_cost_have_a_smaller_bound() -> None:
     deltas = cube_deltas(8, 2)
-    best = theorem_4_3(deltas, 0.5, rows=1000, resolution=0.1)
+    best = theorem_4_3(deltas, 0.5, n=1000, resolution=0.1)
     rng = np.random.default_rng(1)
 
     for _ in range(200):
         parts = np.exp(rng.normal(0, 0.2, 9)) / paper_scales(deltas, "pure", 0.5)
         scales = 1 / (0.5 * parts / parts.sum())
 
-        assert theorem_4_2(deltas, scales.tolist(), rows=1000, resolution=0.1) > best
+        assert theorem_4_2(deltas, scales.tolist(), n=1000, resolution=0.1) > best
 
 
 def measured_transport(leaf, final, splits):
@@ -143,7 +142,7 @@ def test_the_papers_version_keeps_to_its_theorem() -> None:
         ]
         distances.append(measured_transport(leaf, consistent_counts(noisy, tree.splits)[-1], tree.splits))
 
-    assert np.mean(distances) < theorem_4_3(deltas, 1.0, rows=500, resolution=0.0)
+    assert np.mean(distances) < theorem_4_3(deltas, 1.0, n=500, resolution=0.0)
 
 
 @pytest.mark.parametrize(
@@ -184,8 +183,8 @@ def test_a_bound_needs_a_simulation_and_rows() -> None:
         simulated_bound(line_tree([1.0]), rows=0.0, simulations=1, rng=rng)
     with pytest.raises(ParameterError, match="rows must be"):
         stopped_bound([1.0], [1.0], [0.0], rows=-1)
-    with pytest.raises(ParameterError, match="rows must be"):
-        theorem_4_2([1.0], [1.0], rows=math.nan, resolution=0.0)
+    with pytest.raises(ParameterError, match="n must be"):
+        theorem_4_2([1.0], [1.0], n=math.nan, resolution=0.0)
 
 
 def test_a_noise_tree_needs_all_levels() -> None:

@@ -36,6 +36,7 @@ from lapwing.model.laws import point_laws
 from lapwing.model.model import Indexed, ReleasedModel
 from lapwing.schema.schemas import Schema
 from lapwing.schema.short import short
+from lapwing.theorems.private_sampling import draw_error
 
 Variant = Literal["exact", "published"]
 
@@ -290,7 +291,7 @@ def _statements(question: PrivateDraw) -> tuple[Statement, ...]:
     columns = len(question.columns)
     cells = sum(math.comb(columns, size) * 2**size for size in range(1, question.degree + 1))
     stated = (
-        Statement("error_of_draw", math.sqrt(math.log(2 * cells / _FAILURE) / (2 * question.draws))),
+        Statement("error_of_draw", draw_error(cells, question.draws, _FAILURE)),
         Statement("rows_drawn", question.draws, {"price": as_text(question.row_price), "notion": question.notion}),
     )
     if question.points is not None:

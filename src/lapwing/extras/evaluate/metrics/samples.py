@@ -190,7 +190,7 @@ def kernel_densities(
     """Return the kernel density of a weighted sample at given places, 0 to 1; time ``O(n k d)``, memory 8 MiB.
 
     The largest difference of two is what Kreačić et al., Section 1.3.1, Theorems 3 to 6 bound
-    (`lapwing.theorems.kernel_bounds`), with the same normalisation; their proofs take ``gamma = 1 / 2``.
+    (`lapwing.theorems.kd_tree`), with the same normalisation; their proofs take ``gamma = 1 / 2``.
     """
     _check_gamma(gamma)
     places, spots = same_space(finite_array("at", at, 2), points)

@@ -19,7 +19,6 @@ from lapwing.mechanisms.shared.trees.simulation import (
     cell_diameters,
     simulated_bound,
     stopped_bound,
-    theorem_4_2,
     tree_deltas,
 )
 from lapwing.mechanisms.shared.trees.stated import CountedTree, largest_cell, stated_distance
@@ -27,6 +26,7 @@ from lapwing.model.certificate.statements import Statement
 from lapwing.model.model import ReleasedModel
 from lapwing.schema.groupings.hierarchies import diameters
 from lapwing.schema.schemas import Schema
+from lapwing.theorems.pmm import theorem_4_2
 
 PLAN_NODES: Final = 2**22
 PLAN_DRAWS: Final = (4, 200)  # A plan simulates its tree at least and at most so often, in between by `PLAN_NODES`
@@ -88,7 +88,7 @@ def planned_statements(
     """
     expected = {"columns": question.columns, "rows": round(rows)}
     if rng is None:
-        bound = theorem_4_2(_deltas(tree), _scales(tree), rows=rows, resolution=tree.resolution)
+        bound = theorem_4_2(_deltas(tree), _scales(tree), n=rows, resolution=tree.resolution)
         return Statement("expected_distance", bound, expected), largest_cell(
             math.prod(question.shapes[-1]), tree.resolution
         )
@@ -121,7 +121,7 @@ def paper_statement(shape: TreeShape, depth: int, terms: Terms, budget: Budget, 
     scales = paper_scales(deltas, budget.notion, float(budget.amount / change), root)
     if budget.notion == "zcdp":
         scales = [scale / math.sqrt(2) for scale in scales]
-    value = theorem_4_2(deltas, scales, rows=rows, resolution=shape.resolutions[depth])
+    value = theorem_4_2(deltas, scales, n=rows, resolution=shape.resolutions[depth])
     theorem = "Theorem 4.3" if budget.notion == "pure" else "Theorem 4.2 at its best scales"
     return Statement("published_bound", value, {"depth": depth, "theorem": theorem})
 

@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 
 from lapwing.errors import ParameterError
-from lapwing.mechanisms.shared.trees.budget import Root, paper_scales
 from lapwing.mechanisms.shared.trees.trees import (
     Split,
     along,
@@ -224,38 +223,6 @@ def tree_deltas(splits: Sequence[Split], diameters: Sequence[Floats]) -> list[fl
         whole = np.broadcast_to(sizes, shape)
         deltas.append(sum(float(split.at(whole, family.parents).sum()) for family in split.dividing))
     return deltas
-
-
-def theorem_4_2(deltas: Sequence[float], scales: Sequence[float], *, rows: float, resolution: float) -> float:
-    """Return the paper's bound on the expected distance for any noise scales and comparable consistency.
-
-    scales: discrete Laplace scale σ_j of each level, in records; for other noise its standard deviation over sqrt(2).
-    Returns ``(2 sqrt(2) / rows) Σ_j σ_j Δ_{j-1} + resolution``.
-
-    He, Vershynin, Zhu, "Algorithmically Effective Differentially Private Synthetic Data", Theorem 4.2.
-
-    >>> round(theorem_4_2([1.0, 1.0], [2.0, 2.0], rows=1000, resolution=0.5), 4)
-    0.5113
-    """
-    check_rows(rows)
-    total = math.fsum(scale * delta for scale, delta in zip(scales, deltas, strict=True))
-    return 2 * math.sqrt(2) / rows * total + resolution
-
-
-def theorem_4_3(
-    deltas: Sequence[float], epsilon: float, *, rows: float, resolution: float, root: Root = "noisy"
-) -> float:
-    """Return the paper's bound at its optimal noise scales.
-
-    Returns ``(2 sqrt(2) / (epsilon rows)) (Σ_j sqrt(Δ_{j-1}))² + resolution``; with an exact root the sum starts at
-    level 1 and counts twice.
-
-    He, Vershynin, Zhu, Theorem 4.3; its proof is for add-remove neighbours.
-
-    >>> round(theorem_4_3([1.0, 1.0], 1.0, rows=1000, resolution=0.5), 4)
-    0.5113
-    """
-    return theorem_4_2(deltas, paper_scales(deltas, "pure", epsilon, root), rows=rows, resolution=resolution)
 
 
 def stopped_bound(

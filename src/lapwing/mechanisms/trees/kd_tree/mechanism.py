@@ -129,7 +129,7 @@ class KDTree(Mechanism):
     the range of their loss, leaves with Gaussian noise, filtered ones with Laplace noise as ε²/2), for add-remove and
     replace-one neighbours and any number of rows per unit. Decision counts stay hidden.
 
-    Expected error: no theorem bounds that of a tree whose cells depend on the data; `lapwing.theorems.kernel_bounds`
+    Expected error: no theorem bounds that of a tree whose cells depend on the data; `lapwing.theorems.kd_tree`
     has those of the grid. Time ``O(n d + n log n)`` for n rows and d columns.
 
     References
@@ -327,7 +327,7 @@ class Grid(Mechanism):
     `MarginalCounts` for it with 2 %): ε-DP in all, or ρ-zCDP (a filter's ε enters as ε²/2), for add-remove and
     replace-one neighbours and any number of rows per unit.
 
-    Expected error: Theorems 3 and 5 of the paper, in `lapwing.theorems.kernel_bounds`. Time ``O(n d + n log n)``
+    Expected error: Theorems 3 and 5 of the paper, in `lapwing.theorems.kd_tree`. Time ``O(n d + n log n)``
     for n rows and d columns; the number of cells costs nothing.
 
     References
