@@ -10,7 +10,7 @@
 | Algorithm 1, Proposition 3.4 | `PSMM()` | a box that is public; the noisy sum may be kept |
 | Algorithm 2, Proposition 3.5 | `PSMM(surplus="lp")` | for a public number of rows |
 | Theorem 3.6 | `theorem_3_6` | factor 3 where the measure sums to noisy counts |
-| Corollary 3.7 | `corollary_3_7` | constants in place of O; the best of cells that double |
+| Corollary 3.7 | `corollary_3_7` | constants in place of O; d = 1: fewer cells, 2/3 for 1/2 |
 | Algorithms 3, 4 | `PMM(variant="paper")`, `lapwing.mechanisms.trees.pmm.consistency.greedy_leaves` | – |
 | Theorem 4.1, Lemma A.1 | `theorem_4_1` | its proof is for add-remove; replace-one costs double |
 | (4.1): Δ and δ of any metric | `nested_cells`, `MetricTree` | trees not binary; undivided cells do not count |
@@ -283,7 +283,8 @@ def corollary_3_7(n: float, epsilon: float, d: int) -> float:
     -------
     float
         The least `theorem_3_6` of cells whose number along an edge doubles, up to 2^18 cells in all. The paper's rates:
-        ``(epsilon n)^(-2/3)`` for one column, ``(epsilon n)^(-1/d)`` from three on, with a logarithm for two.
+        ``(epsilon n)^(-1/d)`` from three columns on, with a logarithm for two, and ``(epsilon n)^(-1/2)`` for one; there
+        fewer cells than its ``epsilon n`` give ``(epsilon n)^(-2/3)``.
 
     Examples
     --------
