@@ -24,13 +24,16 @@ Floats = npt.NDArray[np.float64]
 class CellMetric:
     """Where the mass of a tree's cells lies.
 
-    lengths: per level and axis, float64 (groups,), the length of the run of codes; 0 where its codes do not lie on a
-    line. A code of a column that is not continuous has the length of a step to the next; inner: per level, float64 of
-    the level's shape, what a row of a cell moves at most, on average, to lie anywhere in the cell alike; blur: what
-    moving a row within its code costs on average, where several columns are ordered and some are not continuous.
+    splits: how the cells of each level divide on the next; a level is a contingency table, or a list of cells; cut: the
+    column that each of them cuts; lengths: per level and column, float64 that broadcasts against the level, the length
+    of the run of codes; 0 where its codes do not lie on a line. A code of a column that is not continuous has the
+    length of a step to the next; inner: per level, float64 of the level's shape, what a row of a cell moves at most, on
+    average, to lie anywhere in the cell alike; blur: what moving a row within its code costs on average, where several
+    columns are ordered and some are not continuous.
     """
 
     splits: tuple[Split, ...]
+    cut: tuple[int, ...]
     lengths: tuple[tuple[Floats, ...], ...]
     inner: tuple[Floats, ...]
     blur: float
@@ -74,33 +77,49 @@ def is_line(domain: Domain) -> bool:
 
 
 def cell_metric(columns: Sequence[CutColumn], splits: Sequence[Split]) -> CellMetric:
-    """Return where the mass of the cells of a tree lies."""
-    lines = [column for column in columns if column.is_line]
-    steps = [column.step for column in lines if column.step]
-    depths, lengths, inner = [0] * len(columns), [], []
+    """Return where the mass of the cells of a tree lies whose levels are contingency tables, an axis per column."""
+    depths, axes, sides = [0] * len(columns), len(columns), []
     for level in range(len(splits) + 1):
         if level:
             depths[splits[level - 1].axis] += 1
         runs = [column.lengths(depth) for column, depth in zip(columns, depths, strict=True)]
-        lengths.append(tuple(long for _, long in runs))
-        inner.append(_inner([side for side, _ in runs], lengths[-1], is_continuous=not steps))
+        sides.append([(along(side, axis, axes), along(long, axis, axes)) for axis, (side, long) in enumerate(runs)])
+    return metric_of(columns, splits, [split.axis for split in splits], sides)
+
+
+Sides = Sequence[tuple[Floats, Floats]]
+"""Of one level: each column's diameters and lengths of the cells, as `CutColumn.lengths`, broadcasting against it."""
+
+
+def metric_of(
+    columns: Sequence[CutColumn], splits: Sequence[Split], cut: Sequence[int], sides: Sequence[Sides]
+) -> CellMetric:
+    """Return where the mass of the cells of a tree lies; sides: of each level."""
+    lines = [column for column in columns if column.is_line]
+    steps = [column.step for column in lines if column.step]
     # Two of k points on [-1/2, 1/2]: the mean of the largest of their sizes is k / (2 (k + 1)).
     blur = max(steps) * len(steps) / (2 * (len(steps) + 1)) if steps and len(lines) > 1 else 0.0
-    return CellMetric(splits=tuple(splits), lengths=tuple(lengths), inner=tuple(inner), blur=blur)
+    return CellMetric(
+        splits=tuple(splits),
+        cut=tuple(cut),
+        lengths=tuple(tuple(long for _, long in level) for level in sides),
+        inner=tuple(_inner(level, is_continuous=not steps) for level in sides),
+        blur=blur,
+    )
 
 
-def _inner(sides: Sequence[Floats], lengths: Sequence[Floats], *, is_continuous: bool) -> Floats:
+def _inner(sides: Sides, *, is_continuous: bool) -> Floats:
     """Return what a row moves at most, on average, to lie anywhere in its cell alike.
 
     From the corner of a cube of p sides of length s the mean of the largest coordinate is ``s p / (p + 1)``; steps are
     at most as scattered as the two ends of a side alone, whose mean is ``s (1 - 2**-p)``; elsewhere no more than 1.
     """
-    axes, shape = len(sides), tuple(each.size for each in sides)
+    shape = np.broadcast_shapes(*(side.shape for side, _ in sides))
     largest, wide, is_apart = np.zeros(shape), np.zeros(shape), np.zeros(shape, dtype=np.bool_)
-    for axis, (side, length) in enumerate(zip(sides, lengths, strict=True)):
-        largest = np.maximum(largest, along(side, axis, axes))
-        wide = wide + along(side > 0, axis, axes)
-        is_apart |= along((side > 0) & (length == 0), axis, axes)
+    for side, length in sides:
+        largest = np.maximum(largest, side)
+        wide = wide + (side > 0)
+        is_apart |= (side > 0) & (length == 0)
     part = wide / (wide + 1) if is_continuous else 1 - 0.5**wide
     return np.where(is_apart, largest, largest * part)
 
@@ -118,17 +137,15 @@ def flow_costs(levels: Sequence[Floats], metric: CellMetric) -> Floats:
     corners of the cell. Steps lie in the middle of their cells, which costs `blur`, or go along one axis after the
     other, if that is cheaper. What the field leaves over jumps at price 1.
     """
-    axes = len(metric.lengths[0])
     jumps = not all(each.all() for each in metric.lengths[0])
-    faces = [(np.zeros_like(levels[0]), np.zeros_like(levels[0])) for _ in range(axes)]
+    faces = [(np.zeros_like(levels[0]), np.zeros_like(levels[0])) for _ in metric.lengths[0]]
     even = np.ones_like(levels[0][:1])
     costs = []
     for level, mass in enumerate(levels):
         if level:
-            split = metric.splits[level - 1]
-            batched = Split(split.axis + 1, split.parent)
-            parts = _parts(batched, metric.lengths[level - 1][split.axis], metric.lengths[level][split.axis], mass.ndim)
-            faces = _through(levels[level - 1], mass, faces, batched, parts)
+            batched, parts = _parts(metric, level)
+            above = levels[level - 1]
+            faces = _through(above, mass, faces, batched, parts, cut=metric.cut[level - 1])
             even = _even_mass(even, batched, parts)
         cost = _crossing_cost(mass, faces, metric, level)
         if jumps:
@@ -148,20 +165,24 @@ def _sums(array: Floats) -> Floats:
     return sums
 
 
-def _parts(split: Split, before: Floats, after: Floats, dimensions: int) -> Parts:
-    """Return, for each family, which part of an even mass is in the left children, and 1 where mass slides, else 0."""
-    parts = []
-    for family in split.families:
-        whole = before[family.parents]
+def _parts(metric: CellMetric, level: int) -> tuple[Split, Parts]:
+    """Return how many tables divide above a level, and the part of an even mass in the left children of each family.
+
+    With it goes 1 where mass slides, else 0.
+    """
+    split, column = metric.splits[level - 1], metric.cut[level - 1]
+    batched, parts = Split(split.axis + 1, split.parent), []
+    before, after = (metric.lengths[each][column][None] for each in (level - 1, level))
+    for family in batched.families:
+        whole = batched.at(before, family.parents)
         slides = whole > 0
-        share = np.divide(after[family.left], whole, out=np.full(whole.shape, 0.5), where=slides)
-        moving = along(slides.astype(np.float64), split.axis, dimensions)
-        parts.append((family, along(share, split.axis, dimensions), moving))
-    return parts
+        share = np.divide(batched.at(after, family.left), whole, out=np.full(whole.shape, 0.5), where=slides)
+        parts.append((family, share, slides.astype(np.float64)))
+    return batched, parts
 
 
-def _through(above: Floats, below: Floats, faces: Faces, split: Split, parts: Parts) -> Faces:
-    """Return what flows through the faces of the children of a level."""
+def _through(above: Floats, below: Floats, faces: Faces, split: Split, parts: Parts, *, cut: int) -> Faces:
+    """Return what flows through the faces of the children of a level; cut: the column that is cut."""
     new = [(np.empty_like(below), np.empty_like(below)) for _ in faces]
     for family, share, slides in parts:
         pairs = [(split.at(low, family.parents), split.at(high, family.parents)) for low, high in faces]
@@ -171,8 +192,8 @@ def _through(above: Floats, below: Floats, faces: Faces, split: Split, parts: Pa
                 split.put(to_high, family.left, high)
             continue
         surplus = split.at(below, family.left) - share * split.at(above, family.parents)
-        for axis, ((low, high), (to_low, to_high)) in enumerate(zip(pairs, new, strict=True), start=1):
-            is_own = axis == split.axis
+        for column, ((low, high), (to_low, to_high)) in enumerate(zip(pairs, new, strict=True)):
+            is_own = column == cut
             middle = (low + surplus + share * (high - low)) * slides if is_own else low
             split.put(to_low, family.left, low if is_own else share * low)
             split.put(to_high, family.left, middle if is_own else share * high)
@@ -194,12 +215,11 @@ def _even_mass(above: Floats, split: Split, parts: Parts) -> Floats:
 
 def _crossing_cost(mass: Floats, faces: Faces, metric: CellMetric, level: int) -> Floats:
     """Return the cost of what flows through the cells of a level, as they are."""
-    lengths, axes = metric.lengths[level], len(faces)
-    sizes = []
-    for axis, (low, high) in enumerate(faces):
-        if lengths[axis].any():
-            long = along(lengths[axis], axis + 1, axes + 1)
-            sizes.append((np.abs(low) * long, np.abs(high) * long))
+    sizes = [
+        (np.abs(low) * long, np.abs(high) * long)
+        for (low, high), long in zip(faces, metric.lengths[level], strict=True)
+        if long.any()
+    ]
     total = np.zeros(mass.shape[0])
     for corner in itertools.product((0, 1), repeat=len(sizes)) if sizes else ():
         total += _sums(functools.reduce(np.maximum, (pair[side] for pair, side in zip(sizes, corner, strict=True))))
@@ -214,10 +234,8 @@ def spread_out(levels: Sequence[Floats], metric: CellMetric) -> list[Floats]:
     """Return a whole tree: below the levels that are given, the cells hold an even mass."""
     kept = list(levels)
     for level in range(len(levels), len(metric.splits) + 1):
-        split, above = metric.splits[level - 1], kept[-1]
-        batched = Split(split.axis + 1, split.parent)
-        parts = _parts(batched, metric.lengths[level - 1][split.axis], metric.lengths[level][split.axis], above.ndim)
-        kept.append(_even_mass(above, batched, parts))
+        batched, parts = _parts(metric, level)
+        kept.append(_even_mass(kept[-1], batched, parts))
     return kept
 
 

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -38,29 +38,34 @@ class CountedTree:
     """Noisy counts of a tree, and where its cells lie.
 
     levels: int64 of each level's shape, None where it was not asked for; parameters: per level, the scale (Laplace) or
-    sigma squared (Gaussian) of the noise; inf where there are no counts, 0 where they are exact.
+    sigma squared (Gaussian) of the noise; inf where there are no counts, 0 where they are exact; deeper: how the levels
+    below those of the metric divide, where counts stand on the deepest of them alone.
     """
 
     levels: tuple[npt.NDArray[np.int64] | None, ...]
     kind: Kind
     parameters: tuple[float, ...]
     metric: CellMetric
+    deeper: tuple[Split, ...] = ()
 
     def until(self, depth: int) -> "CountedTree":
-        """Return the first levels; the last of them has counts."""
+        """Return the first levels; where the last of them has no counts of its own, with what was counted below."""
         metric = CellMetric(
             splits=self.metric.splits[:depth],
+            cut=self.metric.cut[:depth],
             lengths=self.metric.lengths[: depth + 1],
             inner=self.metric.inner[: depth + 1],
             blur=self.metric.blur,
         )
+        if math.isinf(self.parameters[depth]):
+            return replace(self, metric=metric, deeper=self.metric.splits[depth:])
         first = slice(0, depth + 1)
         return CountedTree(levels=self.levels[first], kind=self.kind, parameters=self.parameters[first], metric=metric)
 
     @property
     def shapes(self) -> list[tuple[int, ...]]:
-        """Shape of each level."""
-        return level_shapes(self.metric.splits, len(self.metric.lengths[0]))
+        """Shape of each level, of the deeper ones too."""
+        return level_shapes((*self.metric.splits, *self.deeper), self.metric.inner[0].ndim)
 
     @property
     def nodes(self) -> int:
@@ -69,9 +74,9 @@ class CountedTree:
 
     def fit(self, levels: Sequence[npt.NDArray[np.generic] | None]) -> list[Floats]:
         """Return the linear fit of counts of some tables, shape ``(tables, *shape)`` per level."""
-        splits = [Split(split.axis + 1, split.parent) for split in self.metric.splits]
+        splits = [Split(split.axis + 1, split.parent) for split in (*self.metric.splits, *self.deeper)]
         variances = [noise_variance(self.kind, parameter) for parameter in self.parameters]
-        return linear_fit(levels, splits, variances, len(self.shapes[0]) + 1)
+        return linear_fit(levels, splits, variances, len(self.shapes[0]) + 1)[: len(self.metric.inner)]
 
 
 def largest_cell(cells: int, diameter: float, *, is_in_steps: bool = False) -> Statement:
@@ -132,7 +137,7 @@ def _noise_bounds(
     rank = math.floor(GAMMA * (count + 1))
     unlike = np.array([np.ptp(each) for each in first.metric.inner])
     # M - H, of size 2 at most, crosses each parent along the axis that is cut; what jumps, at price 1, is at most 1.
-    longest = [float(first.metric.lengths[level][split.axis].max()) for level, split in enumerate(first.metric.splits)]
+    longest = [float(first.metric.lengths[level][column].max()) for level, column in enumerate(first.metric.cut)]
     apart, bounds = 1 + 2 * np.cumsum([0.0, *longest]), np.zeros(len(units))
     for _ in range(ROUNDS):
         largest = ((costs + sums * (apart + unlike)[:, None]) / units[:, None]).max(axis=0)
@@ -169,8 +174,13 @@ def _chunks(count: int, size: int) -> Iterator[int]:
 
 
 def _simulated_depth(counted: CountedTree) -> int:
-    """Return the deepest level with counts down to which noise can be simulated often enough, else the first one."""
+    """Return the deepest level with counts down to which noise can be simulated often enough, else the first one.
+
+    Where the deepest level alone was counted, its sums are counts of all others.
+    """
     sizes = np.cumsum([math.prod(shape) for shape in counted.shapes])
     asked = [level for level, parameter in enumerate(counted.parameters) if 0 < parameter < math.inf and level]
+    if asked == [len(counted.parameters) - 1]:
+        asked = list(range(1, len(counted.parameters)))
     fitting = [level for level in asked if sizes[level] * (FEWEST + SCALED) <= SIMULATED_NODES]
     return max(fitting) if fitting else min(asked, default=0)
