@@ -14,7 +14,7 @@ from pathlib import Path
 from tempfile import gettempdir
 
 from lapwing.rows.source import code_table
-from lapwing.schema.groupings.grouping import shifted
+from lapwing.schema.groupings.grouping import prefix_grouping
 from lapwing.schema.schemas import Schema
 
 WRITE = """
@@ -41,7 +41,7 @@ def main() -> None:
     start = time.perf_counter()
 
     source = code_table(path, schema)
-    counts = source.count([((name, shifted(schema.field(name).domain, 22)),) for name in names])
+    counts = source.count([((name, prefix_grouping(schema.field(name).domain, 22)),) for name in names])
 
     usage = resource.getrusage(resource.RUSAGE_SELF)
     line = {

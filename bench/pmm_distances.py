@@ -9,10 +9,10 @@ from scipy.stats import wasserstein_distance
 from lapwing.kernel.questions.tree_counts.question import NoisyTree
 from lapwing.mechanisms.shared.trees.accuracy import noise_tree
 from lapwing.mechanisms.shared.trees.simulation import NoiseTree
-from lapwing.mechanisms.shared.trees.trees import Split
+from lapwing.mechanisms.shared.trees.trees import AxisSplit
 from lapwing.model.sampling.marginals import marginal
 from lapwing.release.release import Release
-from lapwing.schema.groupings.grouping import shifted
+from lapwing.schema.groupings.grouping import prefix_grouping
 
 BITS = 32
 """Codes of a real column on [0, 1] are its first 32 binary places."""
@@ -38,7 +38,8 @@ def shares(release: Release, halvings: list[int]) -> np.ndarray:
     """Return the model's probabilities of the cells of a grid with ``2**halvings`` cells per column."""
     columns = [column.name for column in release.schema.columns]
     groupings = [
-        shifted(release.schema.field(name).domain, BITS - times) for name, times in zip(columns, halvings, strict=True)
+        prefix_grouping(release.schema.field(name).domain, BITS - times)
+        for name, times in zip(columns, halvings, strict=True)
     ]
     cells = marginal(release.model, columns, groupings)
     regular = cells[tuple(slice(2**times) for times in halvings)]
@@ -105,7 +106,7 @@ def tree_flow(points: np.ndarray, release: Release) -> float:
     return flow
 
 
-def _between_siblings(errors: np.ndarray, split: Split, diameter: float) -> float:
+def _between_siblings(errors: np.ndarray, split: AxisSplit, diameter: float) -> float:
     """Return what flows between the halves of all cells, times the cells' diameter."""
     left = np.take(errors, np.arange(0, split.children, 2), axis=split.axis)
     right = np.take(errors, np.arange(1, split.children, 2), axis=split.axis)

@@ -14,7 +14,7 @@ from lapwing.kernel.questions.tree_counts.question import NoisyTree
 from lapwing.mechanisms.trees.pmm.mechanism import PMM
 from lapwing.model.sampling.marginals import marginal
 from lapwing.release.release import Release
-from lapwing.schema.groupings.grouping import cut, identity
+from lapwing.schema.groupings.grouping import identity, interval_grouping
 from lapwing.schema.schemas import Schema
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
@@ -58,7 +58,7 @@ def _window(release: Release, edges: list[np.ndarray]) -> np.ndarray:
         cuts = np.rint((lines - low) / (high - low) * field.domain.values).astype(np.int64)
         between = cuts[(cuts > 0) & (cuts < field.domain.values)]
         first = int(cuts[0] > 0)  # whether there is a group before the first pixel
-        groupings.append(cut(field.domain, between))
+        groupings.append(interval_grouping(field.domain, between))
         inside.append(slice(first, first + lines.size - 1))
     return marginal(release.model, ["lat", "lon"], groupings)[tuple(inside)]
 

@@ -115,14 +115,14 @@ def groups_of_case(case: str) -> int:
 
 def our_tables(schema: Any, case: str) -> list[tuple]:
     """Return the tables as a source counts them."""
-    from lapwing.schema.groupings.grouping import identity, shifted
+    from lapwing.schema.groupings.grouping import identity, prefix_grouping
 
     most = groups_of_case(case)
     found = {}
     for field in schema.columns:
         domain = field.domain
         bits = max(0, (domain.values - 1).bit_length() - most.bit_length() + 1)
-        found[field.name] = shifted(domain, bits) if bits else identity(domain)
+        found[field.name] = prefix_grouping(domain, bits) if bits else identity(domain)
     return [tuple((name, found[name]) for name in table) for table in columns_of_case(case, list(found))]
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from lapwing.kernel.questions.linear_statistics.question import Statistic
-from lapwing.model.statistics.expressions import compiled, row_function
+from lapwing.model.statistics.expressions import compile_statistic, row_function
 from lapwing.rows.out.decode import records
 from lapwing.rows.source import code_table
 from lapwing.schema.schemas import Schema
@@ -47,12 +47,14 @@ def main() -> None:
     baseline = seconds(lambda: wide >= 65)
     print(f"one comparison in NumPy: {1000 * baseline:.2f} ms for {rows} rows")
     for text in TEXTS:
-        statistic = compiled(text, schema)
+        statistic = compile_statistic(text, schema)
         assert isinstance(statistic, Statistic)
         taken = seconds(lambda statistic=statistic: statistic.values(codes))
         print(f"{text}: {1000 * taken:.1f} ms, {taken / baseline:.0f} x")
     few = {name: each[: rows // 10] for name, each in codes.items()}
-    function = compiled(row_function(lambda row: max(row["hours_per_week"] - 40, 0) / 128, bounds=(0, 1)), schema)
+    function = compile_statistic(
+        row_function(lambda row: max(row["hours_per_week"] - 40, 0) / 128, bounds=(0, 1)), schema
+    )
     taken = 10 * seconds(lambda: function.values_of_records(records(few, schema)), runs=1)
     print(f"a row function: {taken:.1f} s, {taken / baseline:.0f} x")
 

@@ -15,7 +15,7 @@ from arena.tables import ArenaTable
 from lapwing.kernel.budget.budget import requested_budget
 from lapwing.kernel.budget.conversions import epsilon_for
 from lapwing.rows.source import all_codes, code_table
-from lapwing.schema.groupings.grouping import cut
+from lapwing.schema.groupings.grouping import interval_grouping
 
 SHARE = Fraction(1, 10)
 """Part of the budget that buys quantile bins."""
@@ -121,7 +121,9 @@ def _bought(table: ArenaTable, budget: dict[str, Any], rng: np.random.Generator)
     for j, field in enumerate(schema.columns):
         if field.name in wide:
             regular = np.sort(codes[field.name][codes[field.name] < field.domain.values])
-            groups[j] = cut(field.domain, np.array(_cuts(regular, (0, field.domain.values), LEVELS, each, rng)))
+            groups[j] = interval_grouping(
+                field.domain, np.array(_cuts(regular, (0, field.domain.values), LEVELS, each, rng))
+            )
             sizes[j] = groups[j].groups - (not field.domain.missing)
     return Coding(schema, tuple(groups), tuple(sizes))
 

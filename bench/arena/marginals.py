@@ -9,7 +9,7 @@ from lapwing.extras.evaluate.metrics.tables.workload import k_marginal_score
 from lapwing.maths.arrays import Codes
 from lapwing.model.compared import CellParts, choose_tables, count_distances, side_by_side
 from lapwing.schema.fields import Field
-from lapwing.schema.groupings.grouping import Grouping, cut, evenly, identity, lookup
+from lapwing.schema.groupings.grouping import Grouping, evenly, identity, interval_grouping, lookup
 from lapwing.schema.schemas import Schema
 
 WIDE, NARROW = 8, 32
@@ -101,7 +101,7 @@ def _shared_out(train: Codes, field: Field, groups: int) -> Grouping:
     """Return runs of codes with nearly equal shares of the train rows; fewer where one code has many."""
     regular = np.sort(train[field.name][train[field.name] < field.domain.values]).astype(np.int64)
     starts = np.unique(regular[np.arange(1, groups) * len(regular) // groups]) if len(regular) else regular
-    return cut(field.domain, starts[starts > 0])
+    return interval_grouping(field.domain, starts[starts > 0])
 
 
 def _common(train: Codes, field: Field, groups: int) -> Grouping:

@@ -16,7 +16,7 @@ from lapwing.errors import (
     ParameterError,
     SchemaError,
 )
-from lapwing.on_demand import loaded
+from lapwing.on_demand import load_object
 from lapwing.version import VERSION
 
 if TYPE_CHECKING:  # what `__getattr__` finds, for checkers of types and for editors
@@ -127,7 +127,7 @@ if not TYPE_CHECKING:  # a checker would take every name that is misspelt for on
         """Load a public name when it is first used."""
         if name not in _HOMES:
             raise AttributeError(f"module 'lapwing' has no attribute {name!r}")
-        found = loaded(_HOMES[name])
+        found = load_object(_HOMES[name])
         globals()[name] = found
         return found
 

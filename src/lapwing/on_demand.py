@@ -56,17 +56,17 @@ PATHS: Final = {
 
 def extra(name: str) -> Any:  # noqa: ANN401 - the core knows no type of an extra
     """Return what stands in the table by this name."""
-    return loaded(PATHS[name])
+    return load_object(PATHS[name])
 
 
-def loaded(path: str) -> Any:  # noqa: ANN401 - likewise
+def load_object(path: str) -> Any:  # noqa: ANN401 - likewise
     """Return a module, or what stands in one behind a colon."""
     module, _, attribute = path.partition(":")
     found = import_module(module)
     return getattr(found, attribute) if attribute else found
 
 
-class Loaded:
+class LazyFunction:
     """A function of a class that stands in the table; is_method: whether it takes the object that it is called on."""
 
     def __init__(self, name: str, *, is_method: bool = False) -> None:
@@ -77,17 +77,17 @@ class Loaded:
         return function if found is None or not self._is_method else MethodType(function, found)
 
 
-class Told:
+class Describable:
     """An object that documents have words for."""
 
     __slots__ = ()
 
-    def _told(self, what: str) -> Any:  # noqa: ANN401 - a text, or several
+    def _in_words(self, what: str) -> Any:  # noqa: ANN401 - a text, or several
         """Return what documents say of it."""
         return extra(what)(self)
 
 
-class Shown(Told):
+class Displayable(Describable):
     """An object that is shown as a document: by notebooks as a card, in a terminal as text."""
 
     __slots__ = ()

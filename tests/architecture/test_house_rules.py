@@ -234,7 +234,7 @@ def test_what_must_not_reach_rows_loads_nothing_by_name() -> None:
     "code",
     [
         "from lapwing.on_demand import extra\n",
-        "def f():\n    from lapwing.on_demand import Shown, loaded\n",
+        "def f():\n    from lapwing.on_demand import Displayable, load_object\n",
         "from lapwing import on_demand\n",
         "import lapwing.on_demand\n",
     ],
@@ -242,7 +242,7 @@ def test_what_must_not_reach_rows_loads_nothing_by_name() -> None:
 @pytest.mark.parametrize("name", ["mechanisms/planted.py", "model/planted.py", "kernel/room/planted.py"])
 def test_a_planted_loader_is_named(tmp_path: Path, name: str, code: str) -> None:
     planted(tmp_path, name, code)
-    planted(tmp_path, "model/cards.py", "from lapwing.on_demand import Shown\n")
+    planted(tmp_path, "model/cards.py", "from lapwing.on_demand import Displayable\n")
 
     assert house_rules.loaders(tmp_path) == [name]
 

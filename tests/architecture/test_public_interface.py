@@ -11,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 
 import lapwing as lw
-from lapwing.on_demand import Loaded
+from lapwing.on_demand import LazyFunction
 
 KEPT = Path(__file__).with_name("interface.txt")
 THEOREMS = Path(__file__).with_name("theorems.txt")
@@ -166,7 +166,7 @@ def interface() -> list[str]:
         for attribute in sorted(shown):
             if not attribute.startswith("_"):
                 held = inspect.getattr_static(value, attribute, None)
-                held = getattr(value, attribute) if isinstance(held, Loaded) else held
+                held = getattr(value, attribute) if isinstance(held, LazyFunction) else held
                 lines.append(f"{name}.{attribute}{parameters(held)}")
     return lines
 

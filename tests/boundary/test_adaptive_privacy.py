@@ -21,7 +21,7 @@ from lapwing.extras.audit.replay import audit_pair
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise.bits import SystemBits
 from lapwing.kernel.questions.registered import answer_from_dict
-from lapwing.kernel.questions.select_worst.question import Selected
+from lapwing.kernel.questions.select_worst.question import Selection
 from lapwing.kernel.room.curator import ReplayCurator
 from lapwing.kernel.room.room import Room
 from lapwing.kernel.terms import Terms
@@ -99,8 +99,8 @@ def test_the_costs_of_all_answers_are_the_budget_exactly(release):
 def test_a_third_of_the_audited_pairs_and_more_ask_selections_at_a_large_budget(monkeypatch):
     # Most do. Otherwise record and replay would say nothing about them; at a budget of one nine in ten pairs ask none.
     asked = set()
-    honest = Selected.privacy_loss
-    monkeypatch.setattr(Selected, "privacy_loss", lambda self, *pair: asked.add(place) or honest(self, *pair))
+    honest = Selection.privacy_loss
+    monkeypatch.setattr(Selection, "privacy_loss", lambda self, *pair: asked.add(place) or honest(self, *pair))
     rng = np.random.default_rng(2)
 
     for place in range(12):
@@ -202,7 +202,7 @@ def test_a_canary_in_every_column_shows_nowhere(epsilon, place, capfd, caplog):
 
     shown = b"".join(unpacked(path) for path in sorted(place.rglob("*")) if path.is_file())
     shown += "".join((*capfd.readouterr(), caplog.text)).encode()
-    assert any(isinstance(answer, Selected) for answer in release.noisy) or epsilon == 1
+    assert any(isinstance(answer, Selection) for answer in release.noisy) or epsilon == 1
     assert [sign for sign in signs() if sign in shown] == []
 
 

@@ -113,7 +113,7 @@ def test_without_the_guards_silence_a_print_past_python_is_found(tmp_path, capfd
     monkeypatch.setattr(guard._SILENCE, "_depth", 1)  # as if somebody else had asked for silence
 
     def read(data, _):
-        guard.guarded("the table cannot be read", data.collect)
+        guard.run_guarded("the table cannot be read", data.collect)
 
     _, found = traces_of(read, printing(None), tmp_path, capfd=capfd, monkeypatch=monkeypatch, inputs=set())
 
@@ -126,10 +126,10 @@ from lapwing.cli import main
 from lapwing.extras.evaluate.commands import schema
 
 def loud(path):
-    from lapwing.rows.guard import guarded
-    guarded("it", lambda: os.write(2, b"CELL"))
+    from lapwing.rows.guard import run_guarded
+    run_guarded("it", lambda: os.write(2, b"CELL"))
     print("lapwing: said while silent", file=sys.stderr)
-    guarded("it", lambda: print("lapwing: said meanwhile", file=sys.stderr))
+    run_guarded("it", lambda: print("lapwing: said meanwhile", file=sys.stderr))
     raise ValueError("CELL")
 
 schema.Path.exists = loud
@@ -170,7 +170,7 @@ def test_a_panic_of_polars_itself_leaves_no_line(tmp_path, capfd):
 def is_panic(path):
     """Return whether opening a file under the guard ends in a panic."""
     try:
-        guard.guarded("it", lambda: pl.scan_parquet(path).collect())
+        guard.run_guarded("it", lambda: pl.scan_parquet(path).collect())
     except guard.DataError as error:
         return "PanicException" in str(error)
     return False

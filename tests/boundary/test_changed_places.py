@@ -9,7 +9,7 @@ import pytest
 import lapwing as lw
 from lapwing.errors import ParameterError
 from lapwing.rows.entry import entering, source_of
-from lapwing.schema.named_files import opened, refuse_private
+from lapwing.schema.named_files import open_public_file, refuse_private
 
 SCHEMA = {"fields": [{"name": "ill", "type": "string", "categories": ["yes", "no"]}]}
 
@@ -55,5 +55,5 @@ def test_a_file_that_is_replaced_between_the_look_and_the_opening_is_not_read(tm
 
     monkeypatch.setattr(Path, "open", replaced)
     refused = pytest.raises(ParameterError, match="is the private table itself")
-    with entering(private), refused, opened(public, "the prior") as (file, _):
+    with entering(private), refused, open_public_file(public, "the prior") as (file, _):
         raise AssertionError(file.read())

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import lapwing as lw
-from lapwing.api.synthesize import resumed
+from lapwing.api.synthesize import resume_run
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.kernel.noise.bits import SystemBits
 from lapwing.kernel.room.holds import connect
@@ -208,7 +208,7 @@ def test_a_transcript_that_goes_away_while_it_is_held_ends_the_run_before_more_i
 
     monkeypatch.setattr(SystemBits, "words", no_words)
     with pytest.raises(lw.DataError) as refused:
-        resumed(transcript, TABLE, lambda *_: transcript.unlink())
+        resume_run(transcript, TABLE, lambda *_: transcript.unlink())
 
     assert refused.value.code == "LW613"
     assert not transcript.exists()

@@ -1,4 +1,4 @@
-"""A mechanism gets a desk without a way to the rows; code that is not Lapwing's runs only where it is trusted."""
+"""A mechanism gets a curator without a way to the rows; code that is not Lapwing's runs only where it is trusted."""
 
 import gc
 import pickle
@@ -176,6 +176,6 @@ def test_the_desk_can_be_neither_pickled_nor_shown():
     Derived.seen.clear()
     lw.synthesize(DATA, SCHEMA, epsilon=1, mechanism=lw.Trusted(Derived()))
 
-    assert repr(Derived.seen[0]) == "Desk(private)"
+    assert repr(Derived.seen[0]) == "CuratorHandle(private)"
     with pytest.raises(ParameterError, match="neither pickled nor copied"):
         pickle.dumps(Derived.seen[0])

@@ -10,7 +10,7 @@ import pytest
 import lapwing as lw
 from helpers.pdf_text import pages_text
 from lapwing.extras.office.paper.page import signing_page
-from lapwing.model.certificate.issued import Beside, Issued
+from lapwing.model.certificate.issued import Beside, IssueRecord
 from lapwing.model.certificate.notices import Notice
 
 LONG = {
@@ -28,7 +28,7 @@ def certificate():
     found = lw.synthesize(table, schema, epsilon=1).certificate
     files = tuple(Beside(Path(f"rows-{number}.csv"), 10**6, "5f" * 32, 10**4) for number in "12")
     at = "2026-11-29T10:00:00Z"
-    return replace(found, issued=Issued(at=at, files=files, schema="cd" * 32, table="flags", prepared_by="Ada"))
+    return replace(found, issued=IssueRecord(at=at, files=files, schema="cd" * 32, table="flags", prepared_by="Ada"))
 
 
 def longest(certificate, text):

@@ -8,7 +8,7 @@ import pytest
 
 import lapwing as lw
 from helpers.source_tree import ROOT
-from lapwing.on_demand import Loaded
+from lapwing.on_demand import LazyFunction
 
 PAGES = sorted((ROOT / "docs" / "reference").glob("*.md"))
 SHOWN = [target for page in PAGES for target in re.findall(r"^::: (\S+)$", page.read_text(), flags=re.MULTILINE)]
@@ -42,7 +42,9 @@ def test_every_public_name_is_in_the_reference() -> None:
 
 def test_what_a_class_loads_when_it_is_used_is_shown_with_its_own_words() -> None:
     shown = [shown_object(path) for path in SHOWN]
-    loaded = [name for name, held in vars(lw.Schema).items() if isinstance(held, Loaded) and not name.startswith("_")]
+    loaded = [
+        name for name, held in vars(lw.Schema).items() if isinstance(held, LazyFunction) and not name.startswith("_")
+    ]
     calls = [getattr(lw.Schema, name) for name in loaded]
 
     assert len(calls) >= 5

@@ -122,7 +122,7 @@ def test_a_task_that_is_tried_again_draws_the_same_rows(tmp_path):
 
 
 def test_executors_with_another_version_are_refused(monkeypatch):
-    monkeypatch.setattr(distributed_rows, "installed", lambda: "another")
+    monkeypatch.setattr(distributed_rows, "installed_versions", lambda: "another")
 
     with quietly(), pytest.raises(Exception, match="a worker runs another version of Lapwing"):
         spark_rows(chunks(), classic()).count()

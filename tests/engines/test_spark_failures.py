@@ -142,7 +142,7 @@ def test_what_spark_says_of_a_cell_goes_no_further(session, read, caplog, capfd)
 
 @quickly("classic")
 def test_a_cluster_of_another_version_is_refused(session, monkeypatch):
-    monkeypatch.setattr(spark_frames, "installed", lambda: "an older one")
+    monkeypatch.setattr(spark_frames, "installed_versions", lambda: "an older one")
 
     with pytest.raises(DataError, match=r"^a worker runs another version of Lapwing, Polars or NumPy than this proc"):
         code_table(people(session), SCHEMA)

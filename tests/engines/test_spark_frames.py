@@ -8,7 +8,7 @@ import pytest
 
 from helpers.spark_sessions import SESSIONS
 from lapwing.errors import DataError
-from lapwing.extras.spark.distributed import installed
+from lapwing.extras.spark.distributed import installed_versions
 from lapwing.extras.spark.frames import on_worker
 from lapwing.rows.cells import UNREADABLE, Numbers, Texts, Times
 from lapwing.rows.entry import source_of
@@ -101,7 +101,7 @@ def failing_step(batches):
 def test_a_step_that_fails_unforeseen_is_no_failed_task_and_quotes_no_row(capfd):
     rows = pa.RecordBatch.from_pydict({"name": ["secret-4711"]})
 
-    found = list(on_worker(failing_step, {"rows": "long"}, installed(), (), iter([rows])))
+    found = list(on_worker(failing_step, {"rows": "long"}, installed_versions(), (), iter([rows])))
 
     assert [batch.to_pylist() for batch in found] == [
         [{"rows": 1, "fault": None}],

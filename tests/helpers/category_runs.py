@@ -12,7 +12,7 @@ from lapwing.kernel.budget.budget import Budget, BudgetRequest, read_request
 from lapwing.kernel.questions.category_selection.question import CategorySelection
 from lapwing.kernel.questions.questions import Answer
 from lapwing.model.certificate.certificate import Certificate, CostLine
-from lapwing.model.certificate.cost_lines import Requested
+from lapwing.model.certificate.cost_lines import RequestedBudget
 from lapwing.schema.schemas import Schema
 from lapwing.version import VERSION
 
@@ -51,7 +51,7 @@ class Lists:
 
 def asked_lists(source, settings, terms, run):
     """Ask for all lists, the second one only after the first."""
-    room = run.desk(source, settings.schema, terms, settings.request.budget, delta=settings.selection_delta)
+    room = run.curator(source, settings.schema, terms, settings.request.budget, delta=settings.selection_delta)
     cost = settings.request.budget / len(settings.prefixes)
     answers = []
     for prefix, most in zip(settings.prefixes, settings.most, strict=True):
@@ -70,7 +70,7 @@ def certified(settings, terms, answers):
         settings=settings.to_dict(),
         lines=lines,
         total=total,
-        requested=Requested(epsilon=settings.request.epsilon, rho=settings.request.rho),
+        requested=RequestedBudget(epsilon=settings.request.epsilon, rho=settings.request.rho),
         epsilons=(),
         delta=sum((line.delta or Fraction(0) for line in lines), Fraction(0)),
         relation=terms.relation,

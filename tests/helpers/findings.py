@@ -13,7 +13,7 @@ from lapwing.extras.evaluate.metrics.columns import (
     pairs_together,
 )
 from lapwing.extras.evaluate.metrics.findings import Findings
-from lapwing.extras.evaluate.metrics.metric import Compared, Estimate, Metric, bootstrap_rows, independent_columns
+from lapwing.extras.evaluate.metrics.metric import Estimate, Metric, MetricResult, bootstrap_rows, independent_columns
 from lapwing.extras.evaluate.metrics.overlays import overlay_columns
 from lapwing.extras.evaluate.metrics.tables.variation import compare_tables
 from lapwing.model.compared import choose_tables
@@ -32,7 +32,7 @@ def compared(synthetic, bootstrap, independent, *, errors=(0.0, 0.0, 0.0), best=
         name: Estimate(value=value, standard_error=error)
         for name, value, error in zip(names, (synthetic, bootstrap, independent), errors, strict=True)
     }
-    return Compared(metric=metric, values=values, rows=None, columns=2)
+    return MetricResult(metric=metric, values=values, rows=None, columns=2)
 
 
 def findings(schema, real, synthetic, *, metrics=(), seed=0, **more):

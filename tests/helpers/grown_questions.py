@@ -29,7 +29,7 @@ from lapwing.kernel.questions.split_decisions.question import SplitDecisions
 from lapwing.kernel.questions.table_distances.question import TableDistances
 from lapwing.kernel.questions.tree_counts.question import TreeCounts
 from lapwing.kernel.terms import Terms
-from lapwing.model.statistics.expressions import compiled
+from lapwing.model.statistics.expressions import compile_statistic
 from lapwing.schema.groupings.grouping import identity
 from lapwing.schema.groupings.hierarchies import hierarchy
 from lapwing.schema.schemas import Schema
@@ -293,7 +293,7 @@ def _means_exact(grown, question):
 
 def _statistics(grown, size, cost):
     fields = [field.name for field in grown.schema.columns]
-    both = [compiled(each, grown.schema) for each in ("a", "b")]
+    both = [compile_statistic(each, grown.schema) for each in ("a", "b")]
     return LinearStatistics(
         columns=tuple(fields),
         groupings=tuple(_grouping(grown, name) for name in fields),

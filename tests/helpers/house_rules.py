@@ -283,7 +283,7 @@ def _loads(node: ast.AST) -> bool:
         case ast.ImportFrom(module="lapwing", names=names):
             return any(alias.name == "on_demand" for alias in names)
         case ast.ImportFrom(module="lapwing.on_demand", names=names):
-            return any(alias.name not in {"Loaded", "Shown", "Told"} for alias in names)
+            return any(alias.name not in {"Describable", "Displayable", "LazyFunction"} for alias in names)
     return False
 
 

@@ -10,7 +10,7 @@ from lapwing.kernel.questions.cell_sums.question import NoisySums
 from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
 from lapwing.kernel.questions.misfit_rows.question import NoisyRows
 from lapwing.kernel.questions.private_draw.question import DrawnRows
-from lapwing.kernel.questions.select_worst.question import Selected
+from lapwing.kernel.questions.select_worst.question import Selection
 from lapwing.kernel.questions.shared.cells import CellSplits
 from lapwing.kernel.questions.sparse_counts.question import NoisyCells
 from lapwing.kernel.questions.split_decisions.question import Splits
@@ -98,7 +98,7 @@ class Invented:
         return NoisyTree.of(question, [self._of(shape) for shape in shapes], [law for law in laws if law is not None])
 
     def _selection(self, question, terms):
-        return Selected(question, int(self.rng.integers(question.candidate_count)), 1)
+        return Selection(question, int(self.rng.integers(question.candidate_count)), 1)
 
     def _sums(self, question, terms):
         return NoisySums(question, self._of(question.shape), self._law(question, terms))

@@ -11,7 +11,7 @@ from lapwing.mechanisms.shared.base import Mechanism
 from lapwing.mechanisms.vectors.linear_statistics.mechanism import truths
 from lapwing.model.laws import uniform_law
 from lapwing.model.model import Indexed, ReleasedModel
-from lapwing.model.statistics.expressions import compiled
+from lapwing.model.statistics.expressions import compile_statistic
 from lapwing.schema.groupings.grouping import identity
 
 
@@ -82,7 +82,7 @@ def question_of(statistics, schema, cost):
     return LinearStatistics(
         columns=names,
         groupings=tuple(identity(field.domain) for field in schema.columns),
-        statistics=tuple(compiled(each, schema) for each in statistics),
+        statistics=tuple(compile_statistic(each, schema) for each in statistics),
         cost=cost,
     )
 

@@ -7,8 +7,8 @@ import polars as pl
 
 import lapwing as lw
 from lapwing.errors import DataError, LapwingError
-from lapwing.kernel.noise_law import calibrated, row_sensitivity
-from lapwing.kernel.questions.select_worst.question import Selected
+from lapwing.kernel.noise_law import calibrate_noise, row_sensitivity
+from lapwing.kernel.questions.select_worst.question import Selection
 from lapwing.kernel.room.transcript import continue_transcript
 from lapwing.mechanisms.adaptive.mechanism import Adaptive
 
@@ -67,7 +67,7 @@ def mended_flags(relation, max_rows, notion, transcript):
 
 def terms_flags(answer, terms):
     """Return what is wrong with the noise of an answer for a relation and rows per unit."""
-    if isinstance(answer, Selected):
+    if isinstance(answer, Selection):
         return ["a selection"] * (answer.sensitivity != row_sensitivity(*terms).l1)
-    needed = [calibrated(answer.question.sensitivity(*terms), part.cost) for part in answer.tables]
+    needed = [calibrate_noise(answer.question.sensitivity(*terms), part.cost) for part in answer.tables]
     return ["noise"] * (needed != [part.noise for part in answer.tables])

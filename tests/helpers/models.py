@@ -8,7 +8,7 @@ import numpy as np
 from lapwing.model.laws import Laws, laws_from_probabilities
 from lapwing.model.model import Bernoulli, ColumnLaw, Indexed, ReleasedModel, Spans, narrow
 from lapwing.schema.groupings.domains import Domain
-from lapwing.schema.groupings.grouping import Grouping, cut, evenly, identity, lookup
+from lapwing.schema.groupings.grouping import Grouping, evenly, identity, interval_grouping, lookup
 from lapwing.schema.schemas import Schema
 
 FIELDS: list[dict[str, Any]] = [
@@ -71,7 +71,7 @@ def random_grouping(domain: Domain, rng: np.random.Generator) -> Grouping:
     if kind == 1:
         return evenly(domain, int(rng.integers(1, domain.values + 1)))
     if kind == 2:
-        return cut(domain, np.flatnonzero(rng.random(domain.values - 1) < 0.4) + 1)
+        return interval_grouping(domain, np.flatnonzero(rng.random(domain.values - 1) < 0.4) + 1)
     table = rng.integers(0, 3, domain.values)
     return lookup(domain, np.unique(table, return_inverse=True)[1])
 

@@ -1,4 +1,4 @@
-"""What a mechanism could do that reaches behind the desk, for planted bugs that must be flagged."""
+"""What a mechanism could do that reaches behind its curator, for planted bugs that must be flagged."""
 
 from types import SimpleNamespace
 
@@ -16,7 +16,7 @@ def rows_behind(curator):
     """Return the private rows of whoever answers: the room's, or those of a curator of the tests."""
     while isinstance(curator, NotingCurator):
         curator = curator._curator
-    answering = opening._ROOMS[curator] if isinstance(curator, opening.Desk) else curator.ask
+    answering = opening._ROOMS[curator] if isinstance(curator, opening.CuratorHandle) else curator.ask
     behind = answering.__self__
     while isinstance(behind, Stopping):
         behind = opening._ROOMS[behind._curator].__self__

@@ -112,7 +112,7 @@ def charging(change: Callable) -> Plant:
 
     def plant(patch: pytest.MonkeyPatch) -> None:
         instead_of(room.Room, "_charge")(change)(patch)
-        patch.setattr(dry_run, "charged", charged)
+        patch.setattr(dry_run, "charge_answers", charged)
 
     return plant
 

@@ -11,15 +11,15 @@ from helpers.models import random_law, small_schema
 from helpers.selections import question
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts
-from lapwing.kernel.questions.select_worst.question import Selected
+from lapwing.kernel.questions.select_worst.question import Selection
 from lapwing.kernel.terms import Terms
 from lapwing.model.certificate.certificate import Certificate, CostLine, LedgerEntry, Statement
-from lapwing.model.certificate.cost_lines import Requested
+from lapwing.model.certificate.cost_lines import RequestedBudget
 from lapwing.model.files import SavedRelease, save_release
 from lapwing.model.laws import uniform_law
 from lapwing.model.model import LogLinear, ReleasedModel
 from lapwing.release.release import Release
-from lapwing.schema.groupings.grouping import cut, identity, lookup
+from lapwing.schema.groupings.grouping import identity, interval_grouping, lookup
 
 KINDS = {"flag": "bernoulli", "colour": "indexed", "age": "spans", "grade": "indexed"}
 
@@ -30,7 +30,7 @@ def small_saved(seed: int = 0, atoms: int = 7) -> SavedRelease:
     rng = np.random.default_rng(seed)
     laws = {field.name: random_law(KINDS[field.name], field.domain, atoms, rng) for field in schema.columns}
     ages, grades = schema.field("age").domain, schema.field("grade").domain
-    groupings = (cut(ages, [3, 5]), lookup(grades, [0, 1, 1, 0, 2]))
+    groupings = (interval_grouping(ages, [3, 5]), lookup(grades, [0, 1, 1, 0, 2]))
     part = LogLinear(
         tables=(("age", "grade"),),
         groupings=(groupings,),
@@ -55,14 +55,14 @@ def small_saved(seed: int = 0, atoms: int = 7) -> SavedRelease:
     tables = tuple(
         NoisyCounts(asked, rng.integers(-5, 50, asked.shape), asked.noise("add-remove", 1)) for asked in questions
     )
-    answers = (*tables, Selected(selection, 1, 1))
+    answers = (*tables, Selection(selection, 1, 1))
     certificate = Certificate(
         lapwing="0.1.0",
         mechanism="Test",
         settings={"groups": 5},
         lines=tuple(line for answer in answers for line in CostLine.of(answer, terms)),
         total=budget,
-        requested=Requested(epsilon=Fraction(3), delta=Fraction(1, 10**6)),
+        requested=RequestedBudget(epsilon=Fraction(3), delta=Fraction(1, 10**6)),
         epsilons=((Fraction(1, 10**6), Fraction(5, 2)),),
         relation="add-remove",
         privacy_unit="row",

@@ -15,9 +15,9 @@ from lapwing.kernel.questions.select_worst.question import SelectWorst
 from lapwing.mechanisms.shared.base import Mechanism
 from lapwing.mechanisms.shared.one_way import one_way_law, one_way_questions, pooled_total
 from lapwing.model.certificate.certificate import Statement
-from lapwing.model.certificate.cost_lines import Planned
+from lapwing.model.certificate.cost_lines import PlannedRelease
 from lapwing.model.model import Indexed, ReleasedModel
-from lapwing.schema.groupings.grouping import Grouping, cut, evenly, identity, lookup
+from lapwing.schema.groupings.grouping import Grouping, evenly, identity, interval_grouping, lookup
 
 
 def levels_of(domain, groups=4):
@@ -30,7 +30,7 @@ def levels_of(domain, groups=4):
         return fine, lookup(domain, runs // 2), lookup(domain, runs * 0)
     fine = evenly(domain, groups)
     starts = fine.pieces()[0][1 : fine.regular]
-    return fine, cut(domain, starts[1::2]), cut(domain, starts[:0])
+    return fine, interval_grouping(domain, starts[1::2]), interval_grouping(domain, starts[:0])
 
 
 def tables_over(levels, ways=(1, 2), same=True):
@@ -196,7 +196,7 @@ class Selecting(Mechanism):
             candidate_count=len(tables_over(tuple(levels_of(column.domain) for column in schema.columns))),
         )
         accuracy = (Statement("expected_cell_noise", 1.0),)
-        return Planned(questions=(*one_way_questions(schema, fine, ones), planned), accuracy=accuracy)
+        return PlannedRelease(questions=(*one_way_questions(schema, fine, ones), planned), accuracy=accuracy)
 
     def _shares(self, budget):
         """Return the epsilon of the first selection, that of the next two, and the budget of the one-way tables."""

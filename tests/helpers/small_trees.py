@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from lapwing.mechanisms.shared.trees.trees import Split, level_shapes
+from lapwing.mechanisms.shared.trees.trees import AxisSplit, level_shapes
 
 Cell = tuple[int, ...]
 
@@ -16,7 +16,7 @@ def binary(groups):
 
 def cube_splits(depth, dimension=1):
     """Return the tree of a cube whose sides are halved in turn."""
-    return [Split(level % dimension, binary(2 ** (level // dimension))) for level in range(depth)]
+    return [AxisSplit(level % dimension, binary(2 ** (level // dimension))) for level in range(depth)]
 
 
 def cube_diameters(depth, dimension=1):
@@ -35,7 +35,7 @@ def random_splits(rng, *, axes=2, depth=4, single_chance=0.3):
     for _ in range(depth):
         axis = int(rng.integers(axes))
         children = np.where(rng.random(groups[axis]) < single_chance, 1, 2)
-        splits.append(Split(axis, np.repeat(np.arange(groups[axis]), children)))
+        splits.append(AxisSplit(axis, np.repeat(np.arange(groups[axis]), children)))
         groups[axis] = int(children.sum())
     return splits
 
@@ -51,11 +51,11 @@ def summed_upwards(leaf, splits):
     return levels[::-1]
 
 
-def parent_of(cell: Cell, split: Split) -> Cell:
+def parent_of(cell: Cell, split: AxisSplit) -> Cell:
     return (*cell[: split.axis], int(split.parent[cell[split.axis]]), *cell[split.axis + 1 :])
 
 
-def children_of(cell: Cell, split: Split) -> list[Cell]:
+def children_of(cell: Cell, split: AxisSplit) -> list[Cell]:
     places = np.flatnonzero(split.parent == cell[split.axis]).tolist()
     return [(*cell[: split.axis], place, *cell[split.axis + 1 :]) for place in places]
 

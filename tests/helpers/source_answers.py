@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 
 from lapwing.rows.counting import KeyedColumn
-from lapwing.schema.groupings.grouping import cut, evenly, identity, shifted
+from lapwing.schema.groupings.grouping import evenly, identity, interval_grouping, prefix_grouping
 
 
 def answers(source, schema):
@@ -62,9 +62,9 @@ def tables_of(schema):
     tables = [(), *(((name, grouping),) for name, grouping in coarse.items())]
     for field in schema.columns:
         domain = field.domain
-        tables.append(((field.name, shifted(domain, max(0, int(domain.values).bit_length() - 3))),))
+        tables.append(((field.name, prefix_grouping(domain, max(0, int(domain.values).bit_length() - 3))),))
         if domain.values > 2:
-            tables.append(((field.name, cut(domain, [1, domain.values - 1])),))
+            tables.append(((field.name, interval_grouping(domain, [1, domain.values - 1])),))
         if domain.values < 500:
             tables.append(((field.name, identity(domain)),))
     names = tuple(coarse)

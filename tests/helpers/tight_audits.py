@@ -15,9 +15,9 @@ from scipy.stats import norm
 from helpers.kept import Kept
 from lapwing.extras.audit.checks import cells
 from lapwing.extras.audit.held import HeldRows
-from lapwing.extras.audit.rechecks import loss_between, recounted
+from lapwing.extras.audit.rechecks import loss_between, recount
 from lapwing.kernel.noise.bits import SystemBits
-from lapwing.kernel.questions.select_worst.question import Selected
+from lapwing.kernel.questions.select_worst.question import Selection
 from lapwing.kernel.questions.sparse_counts.question import NoisyCells
 from lapwing.kernel.questions.split_decisions.question import Splits
 from lapwing.kernel.room.room import Room
@@ -74,7 +74,7 @@ class Attacked:
         """Return the log-likelihood ratio, the model's rows in the differing cell, all its rows, and the exact loss."""
         answers, model = self.ran(self.sources[which], seed)
         held = tuple(map(HeldRows, self.sources))
-        exact = [[recounted(answer, rows, self.schema) for rows in held] for answer in answers]
+        exact = [[recount(answer, rows, self.schema) for rows in held] for answer in answers]
         ratio = sum(log_ratio(answer, *both) for answer, both in zip(answers, exact, strict=True))
         loss = sum(loss_between(answer, *both) for answer, both in zip(answers, exact, strict=True))
         names = tuple(field.name for field in self.schema.columns)
@@ -95,7 +95,7 @@ class Attacked:
 
 def log_ratio(answer, first, second):
     """Return ln P[answer | second] - ln P[answer | first], from the exact numbers on two tables."""
-    if isinstance(answer, Selected):
+    if isinstance(answer, Selection):
         logs = [float(answer.question.epsilon) / (2 * answer.sensitivity) * each[0] for each in (first, second)]
         one, two = (each[answer.choice] - logsumexp(each) for each in logs)
         return two - one

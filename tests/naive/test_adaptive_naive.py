@@ -15,9 +15,9 @@ from helpers.log_linear_twins import (
     state_counts,
     states_of,
 )
-from lapwing.engine.particles import explained, pull_schedule
+from lapwing.engine.particles import explaining_theta, pull_schedule
 from lapwing.mechanisms.adaptive.candidates import ResolvedColumn
-from lapwing.mechanisms.adaptive.fit import Measured, add_measured, finalize, initialize, refit
+from lapwing.mechanisms.adaptive.fit import AnsweredTable, add_measured, finalize, initialize, refit
 from lapwing.model.laws import point_laws
 
 TOTAL = 10_000.0
@@ -51,7 +51,7 @@ def setting(seed):
     axes = small_axes(rng, (4, 3, 5))
     truth = exact_density(axes, random_factors(rng, axes, [((0, 0), (1, 0), (2, 0))], size=0.8))
     axes = [replace(axis, base=TOTAL * truth.sum(axis=tuple({0, 1, 2} - {column}))) for column, axis in enumerate(axes)]
-    return axes, truth, [Measured(t, TOTAL * marginal_by_hand(axes, truth, t), 1.0) for t in TABLES[len(axes) :]]
+    return axes, truth, [AnsweredTable(t, TOTAL * marginal_by_hand(axes, truth, t), 1.0) for t in TABLES[len(axes) :]]
 
 
 def particle_fit(axes, measured, seed):
@@ -91,7 +91,7 @@ def test_fitted_theta_gives_the_density_of_the_exact_fit(seed: int) -> None:
 
     fit = particle_fit(axes, factors, seed)
 
-    thetas = explained(fit.axes, fit.groups, fit.factors, [True] * len(fit.factors))
+    thetas = explaining_theta(fit.axes, fit.groups, fit.factors, [True] * len(fit.factors))
     factors = [replace(factor, theta=theta) for factor, theta in zip(fit.factors, thetas, strict=True)]
     assert np.abs(exact_density(fit.axes, factors) - exact).sum() / 2 < 0.05
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import optimize, stats
 
 from lapwing.engine import particles
-from lapwing.engine.particles import fit_particles, independent, pull_schedule, swept
+from lapwing.engine.particles import fit_particles, independent, pull_schedule, sweep_particles
 from lapwing.engine.tables import DEAD, Axis, Factor, cells_of, table_shape
 
 
@@ -133,7 +133,7 @@ def test_a_sweep_that_holds_tables_draws_what_the_formula_draws(seed, hold):
     factors = factors_of(rng, tables, 40.0, fixed=range(8))
     groups = independent(AXES, 40, rng)
 
-    moved = swept(AXES, groups, factors, np.random.default_rng(seed), hold=hold)
+    moved = sweep_particles(AXES, groups, factors, np.random.default_rng(seed), hold=hold)
 
     plain = naive_sweep(AXES, groups.copy(), factors, 40.0, np.random.default_rng(seed), 1.0, hold)
     assert np.count_nonzero((moved != plain).any(axis=0)) <= 2
@@ -223,7 +223,7 @@ def test_nothing_enters_a_dead_cell_or_a_group_without_mass():
     ]
 
     moved, _ = fit_particles(axes, independent(axes, 5000, rng), factors, 100.0, rng, pulls=pull_schedule())
-    again = swept(axes, moved, factors, rng, sweeps=5)
+    again = sweep_particles(axes, moved, factors, rng, sweeps=5)
 
     for groups in (moved, again):
         seen = np.bincount(np.ravel_multi_index(tuple(groups), (4, 3)), minlength=12).reshape(4, 3)
@@ -236,7 +236,7 @@ def test_fixed_columns_stay_and_a_seed_is_a_seed():
     factors = factors_of(rng, TABLES, 100.0, fixed=range(5))
     groups = independent(AXES, 500, rng)
 
-    moved = [swept(AXES, groups, factors, np.random.default_rng(7), sweeps=2, fixed=(1,)) for _ in range(2)]
+    moved = [sweep_particles(AXES, groups, factors, np.random.default_rng(7), sweeps=2, fixed=(1,)) for _ in range(2)]
 
     assert (moved[0] == moved[1]).all()
     assert (moved[0][1] == groups[1]).all()
@@ -265,7 +265,7 @@ def naive_unexpected(axes, groups, factors, thetas):
 
 def explained(axes, groups, factors):
     """Return factors with the theta that explains where particles are; those without a target as they were."""
-    found = particles.explained(axes, groups, factors, [each.target is not None for each in factors])
+    found = particles.explaining_theta(axes, groups, factors, [each.target is not None for each in factors])
     return [replace(factor, theta=theta) for factor, theta in zip(factors, found, strict=True)]
 
 
@@ -321,7 +321,7 @@ def test_tables_of_fresh_rows_are_those_of_the_particles():
     groups, factors = fit_particles(axes, independent(axes, 9000, rng), asked, 9000.0, rng, pulls=pull_schedule(12, 3))
 
     def error(parts):
-        fresh = swept(axes, independent(axes, 90_000, rng), parts, rng, sweeps=20)
+        fresh = sweep_particles(axes, independent(axes, 90_000, rng), parts, rng, sweeps=20)
         gaps = [
             np.abs(np.bincount(cells_of(axes, fresh, table), minlength=target.size) / 10 - target).sum() / 2 / 9000
             for table, target in zip(tables, targets, strict=True)
@@ -343,7 +343,7 @@ def test_fresh_rows_keep_a_column_that_is_in_many_tables(monkeypatch):
     factors = [Factor(table=each, theta=np.zeros(6 ** len(each)), target=np.ones(6 ** len(each))) for each in tables]
 
     def error():
-        fresh = swept(axes, groups, explained(axes, groups, factors), rng)
+        fresh = sweep_particles(axes, groups, explained(axes, groups, factors), rng)
         return np.abs(np.bincount(fresh[0], minlength=6) - np.bincount(own)).sum() / 2 / own.size
 
     quick = error()

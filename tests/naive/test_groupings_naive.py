@@ -7,7 +7,7 @@ import pytest
 
 from helpers.cases import spread
 from lapwing.schema.groupings.domains import Domain
-from lapwing.schema.groupings.grouping import Grouping, cut, evenly, identity, lookup, shifted
+from lapwing.schema.groupings.grouping import Grouping, evenly, identity, interval_grouping, lookup, prefix_grouping
 
 VALUES = [1, 2, 7, 255, 256, 1000, 2**16 - 1, 2**16, 100_003, 2**20, 2**32, 2**32 + 12_345, 2**53]
 
@@ -34,14 +34,14 @@ def some_groupings(domain: Domain, rng: np.random.Generator) -> list[Grouping]:
     values = domain.values
     found = [
         identity(domain),
-        *(shifted(domain, bits) for bits in (1, 5, 31, 53)),
+        *(prefix_grouping(domain, bits) for bits in (1, 5, 31, 53)),
         evenly(domain, 32),
         evenly(domain, 7),
     ]
     if values > 1:
-        found += [cut(domain, np.unique(rng.integers(1, values, count))) for count in (1, 3, 50, 500)]
+        found += [interval_grouping(domain, np.unique(rng.integers(1, values, count))) for count in (1, 3, 50, 500)]
         clustered = np.unique(np.minimum(np.geomspace(1, values, 60).astype(np.int64), values - 1))
-        found += [cut(domain, clustered), cut(domain, values - clustered[::-1])]
+        found += [interval_grouping(domain, clustered), interval_grouping(domain, values - clustered[::-1])]
     if values <= 2**20:
         _, table = np.unique(rng.integers(0, 9, values), return_inverse=True)
         found.append(lookup(domain, table))

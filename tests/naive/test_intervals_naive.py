@@ -15,7 +15,7 @@ from lapwing.kernel.questions.sparse_counts.question import NoisyCells
 from lapwing.kernel.questions.tree_counts.question import NoisyTree, TreeCounts
 from lapwing.maths.noise_tails import sum_tail
 from lapwing.model.evidence import NO_ANSWER, AskedTable, intervals, measured_groupings
-from lapwing.schema.groupings.grouping import Grouping, cut, evenly, identity, lookup
+from lapwing.schema.groupings.grouping import Grouping, evenly, identity, interval_grouping, lookup
 from lapwing.schema.groupings.hierarchies import hierarchy
 
 SIZES = {"a": 5, "b": 6, "c": 4}
@@ -94,7 +94,7 @@ def random_grouping(rng, domain):
         case 1:
             return evenly(domain, int(rng.integers(1, domain.values)))
         case 2:
-            return cut(domain, np.flatnonzero(rng.random(domain.values - 1) < 0.4) + 1)
+            return interval_grouping(domain, np.flatnonzero(rng.random(domain.values - 1) < 0.4) + 1)
     _, table = np.unique(rng.integers(0, 3, domain.values), return_inverse=True)
     return lookup(domain, table)
 

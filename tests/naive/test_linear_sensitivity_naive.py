@@ -8,7 +8,7 @@ import pytest
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.linear_statistics.answer import exact_statistics, row_values
 from lapwing.kernel.questions.linear_statistics.question import LinearStatistics
-from lapwing.model.statistics.expressions import compiled, row_function
+from lapwing.model.statistics.expressions import compile_statistic, row_function
 from lapwing.schema.groupings.grouping import identity
 from lapwing.schema.schemas import Schema
 
@@ -32,7 +32,7 @@ EXPRESSIONS = {
 
 
 def question_of(texts):
-    statistics = tuple(compiled(each, SCHEMA) for each in texts)
+    statistics = tuple(compile_statistic(each, SCHEMA) for each in texts)
     columns = tuple(dict.fromkeys(name for each in statistics for name in each.columns))
     groupings = tuple(identity(SCHEMA.field(name).domain) for name in columns)
     return LinearStatistics(columns=columns, groupings=groupings, statistics=statistics, cost=Budget.pure(1))

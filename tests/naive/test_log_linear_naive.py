@@ -6,8 +6,8 @@ from scipy.stats import chi2
 
 from helpers.log_linear import chi_square, drawn, exact_law, model_at, random_part, scaled
 from helpers.models import small_schema
-from lapwing.model.sampling.conditions import conditioned
-from lapwing.model.sampling.grouped import grouped
+from lapwing.model.sampling.conditions import condition_model
+from lapwing.model.sampling.grouped import group_part
 
 SCHEMA = small_schema()
 ROWS = 2**13
@@ -45,7 +45,7 @@ def test_a_condition_that_no_atom_meets_is_drawn_from_the_conditional_density(se
     ages = [each for each in range(8) if each != start[0, 2]]
     where = {"colour": SCHEMA.field("colour").categories[likely[1]], "age": ages}
 
-    given = conditioned(model, SCHEMA, where)
+    given = condition_model(model, SCHEMA, where)
     rows = drawn(given.model, SCHEMA, ROWS, seed, is_matched=given.is_matched)
 
     kept = np.zeros_like(law)
@@ -59,7 +59,7 @@ def test_a_condition_that_no_atom_meets_is_drawn_from_the_conditional_density(se
 def test_groups_tell_apart_what_tables_tell_apart_and_no_more(seed: int):
     part = random_part(SCHEMA, seed)
 
-    found = grouped(part, tuple(field.name for field in SCHEMA.columns))
+    found = group_part(part, tuple(field.name for field in SCHEMA.columns))
 
     for field in SCHEMA.columns:
         codes = np.arange(field.domain.size)

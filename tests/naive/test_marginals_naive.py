@@ -11,7 +11,7 @@ from lapwing.model.laws import uniform_law
 from lapwing.model.model import Indexed, ReleasedModel, Spans
 from lapwing.model.sampling.marginals import marginal
 from lapwing.schema.groupings.domains import Domain
-from lapwing.schema.groupings.grouping import cut, evenly
+from lapwing.schema.groupings.grouping import evenly, interval_grouping
 
 SCHEMA = small_schema()
 NAMES = [field.name for field in SCHEMA.columns]
@@ -64,7 +64,7 @@ def test_a_wrong_overlap_of_pieces_and_groups_would_be_seen():
         weights=np.ones(1), rows=8, laws={"x": Indexed(np.zeros(1, dtype=np.uint8), uniform_law(domain))}
     )
 
-    found = marginal(model, ["x"], [cut(domain, [3])])
+    found = marginal(model, ["x"], [interval_grouping(domain, [3])])
 
     assert found.tolist() == [3.0, 5.0, 0.0]
     assert found.tolist() != [4.0, 4.0, 0.0]

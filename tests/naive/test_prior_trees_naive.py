@@ -12,7 +12,7 @@ from helpers.cells import answered, counts_asked, splits_asked
 from helpers.small_trees import cube_splits, summed_upwards
 from lapwing.kernel.questions.tree_counts.question import TreeCounts
 from lapwing.mechanisms.shared.trees.shrinkage import shrunk_fit
-from lapwing.mechanisms.trees.kd_tree.cells import halved_cells
+from lapwing.mechanisms.trees.kd_tree.cells import halving_tree
 from lapwing.mechanisms.trees.kd_tree.prior import leaning_cells
 from lapwing.mechanisms.trees.pmm.mechanism import counted_prior
 from lapwing.rows.source import code_table
@@ -197,7 +197,7 @@ def test_leaves_lean_towards_priors_as_by_hand(seed, coarse):
     rows = pl.DataFrame(
         {"size": rng.choice(["1", "2", "3", "9", "99", None], 120), "kind": rng.choice(["a", "a", "b"], 120)}
     )
-    source, tree = code_table(rows, SCHEMA), halved_cells(SCHEMA, 0.05, coarse)
+    source, tree = code_table(rows, SCHEMA), halving_tree(SCHEMA, 0.05, coarse)
     tree = answered(splits_asked(tree, threshold=4, epsilon=Fraction(4)), source, SeededBits(seed)).tree
     noisy = answered(counts_asked(tree, threshold=None, epsilon=Fraction(1)), source, SeededBits(seed + 9))
     priors = [

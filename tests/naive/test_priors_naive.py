@@ -14,7 +14,7 @@ from lapwing.kernel.noise.bits import SystemBits
 from lapwing.kernel.room.room import Room
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.adaptive.candidates import resolved_column
-from lapwing.mechanisms.adaptive.fit import NO_PRIOR, Fit, Measured, PriorTables, _prior_factors
+from lapwing.mechanisms.adaptive.fit import NO_PRIOR, AnsweredTable, Fit, PriorTables, _prior_factors
 from lapwing.mechanisms.adaptive.one_way import OneWayTable, first_cells
 from lapwing.mechanisms.adaptive.rounds import measure_prior_distances, shrink_towards_prior
 from lapwing.mechanisms.shared.one_way import one_way_grouping
@@ -222,4 +222,4 @@ def factor_of(rng, columns, places):
 
 def measured_of(rng, columns, places):
     table, counts = levelled(rng, columns, places)
-    return Measured(table, counts, float(rng.choice([0.0, 1.0, 10.0])))
+    return AnsweredTable(table, counts, float(rng.choice([0.0, 1.0, 10.0])))

@@ -9,7 +9,7 @@ from lapwing.rows import cache
 from lapwing.rows import source as sources
 from lapwing.rows.exact_tables import ExactTables
 from lapwing.rows.source import code_table
-from lapwing.schema.groupings.grouping import cut, identity, lookup
+from lapwing.schema.groupings.grouping import identity, interval_grouping, lookup
 from lapwing.schema.schemas import Schema
 from mechanism_checks import MIXED
 
@@ -62,7 +62,7 @@ def test_levels_that_are_not_nested_in_each_other_are_counted_by_themselves():
     source = code_table(frame(rng, 40), SCHEMA)
     age, kind = SCHEMA.field("age").domain, SCHEMA.field("kind").domain
     levels = (
-        (identity(age), cut(age, [10, 20]), cut(age, [15])),
+        (identity(age), interval_grouping(age, [10, 20]), interval_grouping(age, [15])),
         (identity(kind), lookup(kind, [1, 0, 1]), lookup(kind, [0, 1, 1])),
     )
     for candidates in (tables_over(levels, (1, 2), same=False), (((0, 1), (1, 1)), ((0, 2), (1, 2)))):

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from lapwing.model.statistics.expressions import compiled
+from lapwing.model.statistics.expressions import compile_statistic
 from lapwing.rows.source import code_table
 from lapwing.schema.schemas import Schema
 
@@ -59,7 +59,7 @@ def test_indicators_count_what_polars_counts_in_the_table_itself(shared_data, na
     schema, table, codes = coded(shared_data / name)
 
     for text, condition in texts.items():
-        statistic = compiled(text, schema)
+        statistic = compile_statistic(text, schema)
         expected = table.select(condition.fill_null(value=False).alias("it"))["it"].to_numpy()
 
         values = statistic.values(codes)
@@ -75,7 +75,7 @@ def test_numbers_are_those_of_polars_to_the_nearest_unit(shared_data):
     for text, number in NUMBERS.items():
         expected = table.select(number.cast(pl.Float64).fill_null(0).alias("it"))["it"].to_numpy()
 
-        values = compiled(text, schema).values(codes)
+        values = compile_statistic(text, schema).values(codes)
 
         assert np.abs(values / 2**16 - expected).max() < 3 / 2**16, text
 
@@ -84,10 +84,10 @@ def test_all_two_way_cells_of_a_binary_table_are_those_of_polars(shared_data):
     schema, table, codes = coded(shared_data / "nltcs")
     first, second = (field.name for field in schema.columns[:2])  # the second is "getting in/out of bed"
 
-    both = compiled(f"{first} == 1 and `{second}` == 1", schema).values(codes)
-    either = compiled(f"{first} == 1 or `{second}` >= 0.5", schema).values(codes)
+    both = compile_statistic(f"{first} == 1 and `{second}` == 1", schema).values(codes)
+    either = compile_statistic(f"{first} == 1 or `{second}` >= 0.5", schema).values(codes)
 
     numbers = table.select(first, second).to_numpy().sum(axis=1)
     assert both.sum() == (numbers == 2).sum()
     assert either.sum() == (numbers >= 1).sum()
-    assert compiled(f"({first} + `{second}`) / 2", schema).values(codes).sum() == numbers.sum() * 2**15
+    assert compile_statistic(f"({first} + `{second}`) / 2", schema).values(codes).sum() == numbers.sum() * 2**15

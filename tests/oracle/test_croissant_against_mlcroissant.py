@@ -22,7 +22,7 @@ from lapwing.kernel.budget.budget import Budget  # noqa: E402
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts  # noqa: E402
 from lapwing.kernel.terms import Terms  # noqa: E402
 from lapwing.model.certificate.certificate import Certificate, CostLine  # noqa: E402
-from lapwing.model.certificate.cost_lines import Requested  # noqa: E402
+from lapwing.model.certificate.cost_lines import RequestedBudget  # noqa: E402
 from lapwing.schema.groupings.grouping import identity  # noqa: E402
 from lapwing.schema.schemas import Schema  # noqa: E402
 
@@ -56,7 +56,7 @@ CERTIFICATE = Certificate(
     settings={},
     lines=tuple(CostLine.of(ANSWER, TERMS)),
     total=COST,
-    requested=Requested(epsilon=Fraction(1)),
+    requested=RequestedBudget(epsilon=Fraction(1)),
     relation="add-remove",
     privacy_unit="row",
     max_rows=1,

@@ -110,9 +110,9 @@ def test_what_was_recorded_keeps_the_claim_and_is_played_to_the_same_release(mec
 
 
 def test_noise_for_half_of_the_distance_is_above_the_claim(monkeypatch):
-    honest = noise_law.calibrated
-    monkeypatch.setattr(noise_law, "calibrated", lambda bound, cost: halved(honest(bound, cost)))
-    monkeypatch.setattr("lapwing.kernel.questions.questions.calibrated", noise_law.calibrated)
+    honest = noise_law.calibrate_noise
+    monkeypatch.setattr(noise_law, "calibrate_noise", lambda bound, cost: halved(honest(bound, cost)))
+    monkeypatch.setattr("lapwing.kernel.questions.questions.calibrate_noise", noise_law.calibrate_noise)
 
     line = audited(Independent.small(), "add-remove", {"epsilon": 1}, 1, monkeypatch)
 

@@ -16,7 +16,7 @@ from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.trees.pmm.mechanism import PMM
 from lapwing.model.sampling.marginals import marginal
 from lapwing.rows.source import code_table
-from lapwing.schema.groupings.grouping import shifted
+from lapwing.schema.groupings.grouping import prefix_grouping
 from lapwing.schema.schemas import Schema
 
 SIDE = {"type": "number", "constraints": {"minimum": 0, "maximum": 1, "required": True}}
@@ -40,7 +40,9 @@ def released_errors(points, variant, seed, *, halvings=None):
     (noisy,) = (answer for answer in kept.answers if isinstance(answer, NoisyTree))
 
     halved = [nested.depth for nested in noisy.question.hierarchies] if halvings is None else [halvings] * d
-    groupings = [shifted(column.domain, 32 - times) for column, times in zip(schema.columns, halved, strict=True)]
+    groupings = [
+        prefix_grouping(column.domain, 32 - times) for column, times in zip(schema.columns, halved, strict=True)
+    ]
     (counts,) = source.count([tuple(zip(frame.columns, groupings, strict=True))])
     regular = tuple(slice(2**times) for times in halved)
     cells = marginal(model, frame.columns, groupings)[regular]

@@ -322,7 +322,7 @@ def the_certificate_forgets_the_last_answer(honest, settings, terms, records, an
     return honest(settings, terms, records, answers[:-1], *rest, **more)
 
 
-@instead_of(front.Watched, "record")
+@instead_of(front.WatchedSink, "record")
 def the_transcript_is_tidier_than_the_answers(honest, watched, answers, part=""):
     """Negative counts are set to zero in the file, and the mechanism works on with the others."""
     tidy = tuple(NoisyCounts(each.question, np.maximum(each.whole, 0), each.noise) for each in answers)
@@ -359,7 +359,7 @@ def misfits_are_certified(patch):
 
 def as_many_rows_are_released_as_the_table_has(patch):
     seen = _seen_tables(patch)
-    finishing = instead_of(running, "finished_model")
+    finishing = instead_of(running, "postprocess_model")
     finishing(lambda honest, model, *more: honest(replace(model, rows=seen[0].rows), *more))(patch)
 
 

@@ -16,7 +16,7 @@ from lapwing.kernel.noise_law import NoiseLaw, Sensitivity, row_sensitivity
 from lapwing.kernel.questions.shared.cell_rows import CellRows
 from lapwing.kernel.questions.sparse_counts.question import SparseCounts
 from lapwing.kernel.questions.split_decisions.question import SplitDecisions
-from lapwing.mechanisms.trees.kd_tree.cells import halved_cells
+from lapwing.mechanisms.trees.kd_tree.cells import halving_tree
 from lapwing.mechanisms.trees.kd_tree.mechanism import Grid, KDTree
 from lapwing.rows import counting as keys
 
@@ -213,7 +213,7 @@ def the_width_is_from_the_data(honest, mechanism, curator, *given):
 
 @instead_of(Grid, "run")
 def decisions_are_asked_after_a_look_at_the_rows(honest, mechanism, curator, schema, budget, rng):
-    tree = halved_cells(schema, 0.25, 1.0)
+    tree = halving_tree(schema, 0.25, 1.0)
     share = Fraction(1, 4) if budget.notion == "pure" else Fraction(1, 8)
     asked = SplitDecisions(tree=tree, rule="privtree", threshold=0, epsilon=share, notion=budget.notion)
     if tree.depth and rows_behind(curator).rows > 3:

@@ -17,7 +17,7 @@ from lapwing.kernel.noise.bernoulli import bernoulli_exp_multiples
 from lapwing.kernel.noise.laplace import discrete_laplace
 from lapwing.kernel.noise.selection import uniform_below
 from lapwing.kernel.noise_law import Sensitivity
-from lapwing.kernel.questions.select_worst.question import Selected, SelectWorst
+from lapwing.kernel.questions.select_worst.question import Selection, SelectWorst
 from lapwing.mechanisms.adaptive.mechanism import Adaptive
 from lapwing.rows.exact_tables import ExactTables
 
@@ -118,7 +118,7 @@ def the_best_two_of_one_noisy_ranking_are_chosen(honest, questions, rows, terms,
     scores = scores_of(questions[0], rows.tables)
     noisy = scores + discrete_laplace(2 * bound / questions[0].epsilon, scores.size, bits)
     best = np.argsort(-noisy, kind="stable")[: len(questions)].tolist()
-    return tuple(Selected(question, choice, bound) for question, choice in zip(questions, best, strict=True))
+    return tuple(Selection(question, choice, bound) for question, choice in zip(questions, best, strict=True))
 
 
 # ------------------------------------------------------------------------------------------------------------- tables

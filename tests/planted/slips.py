@@ -187,7 +187,7 @@ def a_mend_goes_on_under_the_cheaper_relation(honest, rows, settings, terms, ear
     return honest(rows, settings, terms, earlier)
 
 
-@instead_of(running, "left_of")
+@instead_of(running, "remaining_budget")
 def a_second_mend_forgets_the_first_answers(honest, budget, answers):
     """Take the answers since the last mend for all, so that the budget is spent again."""
     return honest(budget, answers[-1:] if len(answers) > 4 else answers)

@@ -8,7 +8,7 @@ import lapwing.kernel.questions.tree_counts.answer as answering
 from helpers.peeking import rows_behind
 from helpers.planted_audits import replay
 from helpers.planting import instead_of, nothing_is_charged, seen_by
-from lapwing.kernel.noise_law import calibrated
+from lapwing.kernel.noise_law import calibrate_noise
 from lapwing.kernel.questions.tree_counts.question import NoisyTree, TreeCounts
 from lapwing.mechanisms.shared.trees.plans import TreePlan
 from lapwing.mechanisms.trees.pmm.mechanism import PMM
@@ -44,7 +44,7 @@ counts_are_clipped_at_the_true_total = with_levels(lambda level, exact, noisy: n
 @instead_of(TreeCounts, "noises")
 def each_level_is_charged_its_share_and_noised_for_the_whole_budget(honest, question, *terms):
     bound = question.sensitivity(*terms)
-    return tuple(None if cost is None else calibrated(bound, question.cost) for cost in question.costs)
+    return tuple(None if cost is None else calibrate_noise(bound, question.cost) for cost in question.costs)
 
 
 def each_level_has_the_whole_budget(patch):

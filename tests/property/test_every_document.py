@@ -42,7 +42,7 @@ from lapwing.model.files import documents_of, saved_of
 from lapwing.release.runs.reading import read_settings
 from lapwing.release.runs.records import Records
 from lapwing.release.runs.settings import SETTINGS, Settings
-from lapwing.schema.groupings.grouping import cut, identity, lookup
+from lapwing.schema.groupings.grouping import identity, interval_grouping, lookup
 from lapwing.schema.groupings.hierarchies import hierarchy
 
 MEMORY = 32 * 2**20
@@ -133,7 +133,7 @@ MAKERS: dict[str, Callable[[], Document]] = {
     "sums over cuts": lambda: sums_over(cut_cells([[1], [1]], [0])),
     "sums over a lattice": lambda: sums_over(lattice_cells([[1], [1]], spacing=1, norm=4)),
     "shift": lambda: of(RECORDS, identity(AGES)),
-    "cuts": lambda: of(RECORDS, cut(AGES, [3])),
+    "cuts": lambda: of(RECORDS, interval_grouping(AGES, [3])),
     "table": lambda: of(RECORDS, lookup(GRADES, [0, 1, 1, 0, 2])),
     "hierarchy": lambda: of(RECORDS, hierarchy(AGES, 3)),
     **{

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from lapwing.errors import ParameterError
 from lapwing.kernel.questions.linear_statistics.programs import values_of
 from lapwing.kernel.questions.linear_statistics.question import Statistic
-from lapwing.model.statistics.expressions import compiled, condition_of
+from lapwing.model.statistics.expressions import compile_statistic, condition_of
 from lapwing.rows.out.decode import records
 from lapwing.schema.conditions import Between, read_conditions, where_runs
 from lapwing.schema.fields import Field
@@ -279,7 +279,7 @@ def compiled_or_refused(text: str, schema: Schema) -> tuple[Statistic, int]:
     divisor = 1
     while True:
         try:
-            return compiled(text if divisor == 1 else f"({text}) / {divisor}", schema), divisor
+            return compile_statistic(text if divisor == 1 else f"({text}) / {divisor}", schema), divisor
         except ParameterError as error:
             said = str(error)
         assume("divide it by" in said)

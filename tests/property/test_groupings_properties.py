@@ -8,7 +8,14 @@ from hypothesis import strategies as st
 
 from lapwing.kernel.questions.questions import RECORDS
 from lapwing.schema.groupings.domains import Domain
-from lapwing.schema.groupings.grouping import Grouping, apply_by_cuts, cut, evenly, lookup, shifted
+from lapwing.schema.groupings.grouping import (
+    Grouping,
+    apply_by_cuts,
+    evenly,
+    interval_grouping,
+    lookup,
+    prefix_grouping,
+)
 
 CODES = st.integers(1, 2**53)
 
@@ -31,8 +38,8 @@ def groupings(draw: st.DrawFn) -> Grouping:
     if kind == "evenly":
         return evenly(domain, draw(st.integers(1, 500)))
     if kind == "shift" or domain.values == 1:
-        return shifted(domain, draw(st.integers(0, 53)))
-    return cut(domain, sorted(draw(st.sets(st.integers(1, domain.values - 1), max_size=60))))
+        return prefix_grouping(domain, draw(st.integers(0, 53)))
+    return interval_grouping(domain, sorted(draw(st.sets(st.integers(1, domain.values - 1), max_size=60))))
 
 
 @given(start=st.integers(1, 2**50), gaps=st.lists(st.integers(1, 4), min_size=1, max_size=300))

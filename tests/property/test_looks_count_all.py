@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from lapwing.extras.evaluate.internal.schemas import draft_schema
 from lapwing.extras.evaluate.internal.suggestions import frequent_texts, look, suggest
-from lapwing.extras.evaluate.internal.tallies import counted
+from lapwing.extras.evaluate.internal.tallies import tally_cells
 from lapwing.rows.cells import Texts
 from lapwing.rows.entry import source_of
 
@@ -92,7 +92,7 @@ def test_counts_are_those_of_all_cells_for_any_chunks_and_any_memory(cells, bord
         for start, stop in zip(starts, [*starts[1:], len(cells)], strict=True):
             yield {name: Texts(columns[name][start:stop]) for name in names}
 
-    found = counted(read, ["x", "y"], most)
+    found = tally_cells(read, ["x", "y"], most)
 
     for name, tally in found.items():
         counts = Counter()
@@ -113,10 +113,10 @@ def test_what_memory_does_not_hold_waits_for_another_pass_and_a_lone_column_beyo
         passes.append(list(names))
         return reader.chunks(names, 2**18)
 
-    whole = counted(read, ["a", "b"], 15_000_000)
+    whole = tally_cells(read, ["a", "b"], 15_000_000)
     assert [(each.rows, each.is_whole) for each in whole.values()] == [(800_000, True)] * 2
     assert [len(names) for names in passes] == [2, 1]
 
-    cut = counted(read, ["a"], 2**20)["a"]
+    cut = tally_cells(read, ["a"], 2**20)["a"]
     assert not cut.is_whole
     assert 0 < cut.rows < 800_000

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lapwing.anonymous.covariance_loss import equipartition
-from lapwing.anonymous.microaggregation import improved, information_loss, mdav, practical_partition
+from lapwing.anonymous.microaggregation import improve_partition, information_loss, mdav, practical_partition
 from lapwing.errors import ParameterError
 
 # Relative to the sum of squares: what adding squares in another order may change.
@@ -50,7 +50,7 @@ def test_improvement_never_raises_the_loss_and_keeps_the_size(drawn):
         np.concatenate((np.repeat(np.arange(groups), size), rng.integers(groups, size=len(x) - groups * size)))
     )
 
-    labels = improved(x, start, size)
+    labels = improve_partition(x, start, size)
 
     assert_groups(labels, size)
     assert information_loss(x, labels) <= information_loss(x, start) + 100 * ROUNDING

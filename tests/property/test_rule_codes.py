@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from lapwing.errors import SchemaError
 from lapwing.schema.rules.codes import DependencyRule, ExactSum, OrderPair, components
-from lapwing.schema.rules.narrowing import narrowed
-from lapwing.schema.rules.search import completed
+from lapwing.schema.rules.narrowing import narrow_domains
+from lapwing.schema.rules.search import complete_row
 from lapwing.schema.schemas import Schema
 
 # Tiny domains of every sort: with and without missing, special values, steps, lists in and out of order.
@@ -240,7 +240,7 @@ def test_a_search_finds_a_row_exactly_where_there_is_one(rules: list[dict[str, A
             and all(is_kept(rule, values) for rule in own)
         ]
 
-        row = completed(schema, fixed, component)
+        row = complete_row(schema, fixed, component)
 
         assert (row is None) == (not rows)
         assert row is None or row in rows
@@ -255,7 +255,7 @@ def test_narrowing_loses_no_row_that_keeps_the_rules(rules: list[dict[str, Any]]
     names = named(rules)
     rows = [codes for codes, values in rows_of(names) if all(is_kept(rule, values) for rule in rules)]
 
-    domains = narrowed(found, {name: np.array([[0, len(values_of(name))]]) for name in names})
+    domains = narrow_domains(found, {name: np.array([[0, len(values_of(name))]]) for name in names})
 
     assert domains is not None
     for row in rows:

@@ -8,7 +8,7 @@ from hypothesis.extra.numpy import arrays
 from lapwing.model.laws import Laws
 from lapwing.model.model import ReleasedModel, Spans
 from lapwing.model.rows import row_ends, sample_codes
-from lapwing.model.sampling.draws import Histogram, draw_indexed, evened
+from lapwing.model.sampling.draws import Histogram, draw_indexed, even_out
 from lapwing.schema.schemas import Schema
 
 WEIGHTS = arrays(
@@ -63,7 +63,7 @@ def test_evened_codes_give_each_piece_of_each_law_its_share_and_change_no_row_in
     piece = offsets[index] + rng.integers(0, 10**6, n) % np.diff(offsets)[index]
     codes = rng.integers(laws.starts[piece], laws.stops[piece])
 
-    found = evened(Histogram.of(laws), index, codes, rng)
+    found = even_out(Histogram.of(laws), index, codes, rng)
 
     changed = 0
     for law in range(laws.count):

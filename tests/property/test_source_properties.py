@@ -17,7 +17,7 @@ from lapwing.errors import DataError
 from lapwing.rows.source import code_table
 from lapwing.rows.units import OrderDigest, row_hashes
 from lapwing.schema.fields import PrivacyUnit
-from lapwing.schema.groupings.grouping import Grouping, evenly, identity, shifted
+from lapwing.schema.groupings.grouping import Grouping, evenly, identity, prefix_grouping
 from lapwing.schema.schemas import Schema
 
 SCHEMA = Schema.from_dict(
@@ -31,7 +31,7 @@ SCHEMA = Schema.from_dict(
     }
 )
 X, AGE, SEX = SCHEMA.columns
-BY_SEX, BY_AGE, BY_X = identity(SEX.domain), evenly(AGE.domain, 7), shifted(X.domain, 30)
+BY_SEX, BY_AGE, BY_X = identity(SEX.domain), evenly(AGE.domain, 7), prefix_grouping(X.domain, 30)
 TABLES = [
     (("sex", BY_SEX),),
     (("x", BY_X), ("age", BY_AGE)),

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from helpers.small_trees import cube_splits, is_consistent, noisy_levels, pairs_of, random_splits, summed_upwards
 from lapwing.mechanisms.shared.trees.budget import bound_factor, optimal_shares, paper_shares
 from lapwing.mechanisms.shared.trees.model import fair_rounding
-from lapwing.mechanisms.shared.trees.trees import Split, level_shapes, tree_least_squares
+from lapwing.mechanisms.shared.trees.trees import AxisSplit, level_shapes, tree_least_squares
 from lapwing.mechanisms.trees.pmm.consistency import consistent_counts
 
 seeds = st.integers(0, 2**32 - 1)
@@ -257,7 +257,7 @@ def test_the_cost_check_rejects_children_that_ignore_their_parent() -> None:
 def test_slices_and_index_arrays_divide_alike(runs: str) -> None:
     rng = np.random.default_rng(1)
     children = np.tile([1, 2], 40) if runs == "many" else np.repeat([1, 2], 40)
-    split = Split(1, np.repeat(np.arange(80), children))
+    split = AxisSplit(1, np.repeat(np.arange(80), children))
     leaf = rng.integers(0, 9, (1, 120))
 
     sums = np.zeros((1, 80), dtype=np.int64)

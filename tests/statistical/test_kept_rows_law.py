@@ -61,7 +61,7 @@ def test_every_choice_of_a_units_rows_is_as_likely(values, max_rows, name):
 
 @pytest.mark.parametrize(("values", "max_rows"), CASES)
 def test_a_hash_of_values_alone_leans_to_some_of_them(values, max_rows, monkeypatch):
-    monkeypatch.setattr(lapwing.rows.source, "mixed", lambda said, _: said)
+    monkeypatch.setattr(lapwing.rows.source, "mix_hash", lambda said, _: said)
 
     assert evidence(values, max_rows, NAMES["texts"]) < FALSE_ALARM
 

@@ -13,7 +13,7 @@ from helpers.log_linear_twins import (
     state_counts,
 )
 from helpers.noise_laws import FALSE_ALARM, chi_square
-from lapwing.engine.particles import swept
+from lapwing.engine.particles import sweep_particles
 
 DRAWS = 60_000
 TABLES = [((0, 0), (1, 0)), ((0, 0), (1, 1)), ((1, 0), (2, 1)), ((0, 1), (1, 1), (2, 0)), ((1, 0),)]
@@ -31,7 +31,7 @@ def conditional_p_value(column, axes, factors, *, law_of):
     start = drawn_states(np.random.default_rng(column), axes, others, DRAWS)
     fixed = [each for each in range(3) if each != column]
 
-    drawn = swept(axes, start, factors, np.random.default_rng(20 + column), fixed=fixed)
+    drawn = sweep_particles(axes, start, factors, np.random.default_rng(20 + column), fixed=fixed)
 
     density = exact_density(axes, law_of)
     conditional = density / density.sum(axis=column, keepdims=True)
@@ -58,7 +58,7 @@ def test_a_sweep_keeps_the_law_of_the_model() -> None:
     density = exact_density(axes, factors)
     start = drawn_states(np.random.default_rng(1), axes, density, DRAWS)
 
-    moved = swept(axes, start, factors, np.random.default_rng(2))
+    moved = sweep_particles(axes, start, factors, np.random.default_rng(2))
 
     assert chi_square(state_counts(axes, moved), density.reshape(-1)) > FALSE_ALARM
 
@@ -68,7 +68,7 @@ def test_sweeps_from_one_state_reach_the_law_of_the_model(factor: float, is_righ
     axes, factors = model()
     start, rng = np.zeros((3, DRAWS), dtype=np.uint16), np.random.default_rng(3)
 
-    groups = swept(axes, start, model(factor)[1], rng, sweeps=15)
+    groups = sweep_particles(axes, start, model(factor)[1], rng, sweeps=15)
 
     p_value = chi_square(state_counts(axes, groups), exact_density(axes, factors).reshape(-1))
     assert (p_value > FALSE_ALARM) == is_right

@@ -12,7 +12,7 @@ import lapwing as lw
 from helpers.pmm_runs import run
 from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget
-from lapwing.kernel.questions.select_worst.question import Selected
+from lapwing.kernel.questions.select_worst.question import Selection
 from lapwing.kernel.room.curator import ReplayCurator
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.adaptive.mechanism import Adaptive
@@ -65,7 +65,7 @@ def spent(answers):
 def asked_tables(answers):
     """Return the column sets of tables of two columns or more."""
     return [
-        each.question.columns for each in answers if not isinstance(each, Selected) and len(each.question.columns) > 1
+        each.question.columns for each in answers if not isinstance(each, Selection) and len(each.question.columns) > 1
     ]
 
 
@@ -86,7 +86,7 @@ def test_both_relations_and_several_rows_per_unit_spend_exactly_the_budget(relat
 
     assert spent(answers) == budget.amount
     assert asked_tables(answers)
-    assert {answer.sensitivity for answer in answers if isinstance(answer, Selected)} == {
+    assert {answer.sensitivity for answer in answers if isinstance(answer, Selection)} == {
         max_rows * (1 if relation == "add-remove" else 2)
     }
     if relation == "replace-one" and max_rows == 1:
@@ -101,7 +101,7 @@ def test_all_pairs_are_asked_at_once_where_their_noise_is_small():
 
     names = [each["name"] for each in FIELDS]
     assert asked_tables(answers)[:15] == list(itertools.combinations(names, 2))
-    assert not any(isinstance(each, Selected) for each in answers[: len(FIELDS) + 15])
+    assert not any(isinstance(each, Selection) for each in answers[: len(FIELDS) + 15])
 
 
 def test_no_two_columns_are_together_twice_in_a_round():
@@ -110,7 +110,7 @@ def test_no_two_columns_are_together_twice_in_a_round():
     _, answers = run(mechanism, table(600), schema_of(*FIELDS), budget=Budget.zcdp("0.2"))
 
     together = [pair for columns in asked_tables(answers) for pair in itertools.combinations(columns, 2)]
-    assert sum(isinstance(each, Selected) for each in answers) == len(asked_tables(answers)) >= 3
+    assert sum(isinstance(each, Selection) for each in answers) == len(asked_tables(answers)) >= 3
     assert len(set(together)) == len(together)
 
 
@@ -137,7 +137,7 @@ def test_tables_with_a_target_or_a_preferred_column_get_more_than_half(settings,
 
     _, answers = run(mechanism, table(rows), schema_of(*FIELDS), budget=Budget.zcdp("0.2"))
 
-    asked = [each.question for each in answers if not isinstance(each, Selected) and len(each.question.columns) > 1]
+    asked = [each.question for each in answers if not isinstance(each, Selection) and len(each.question.columns) > 1]
     assert len(asked) >= 3
     assert spent_on(asked, lambda columns: "day" in columns) > spent_on(asked, lambda columns: "day" not in columns)
 
@@ -175,7 +175,7 @@ def test_another_seed_asks_other_questions_and_is_refused():
 def test_a_release_keeps_no_estimates_of_its_selections():
     release = lw.synthesize(table(3000), schema_of(*FIELDS), epsilon=4, mechanism=QUICK, seed=3)
 
-    selections = [each.question for each in release.noisy if isinstance(each, Selected)]
+    selections = [each.question for each in release.noisy if isinstance(each, Selection)]
     assert selections
     assert all(question.estimates is None and not question.levels for question in selections)
 

@@ -12,7 +12,7 @@ import lapwing as lw
 from helpers.bits import SeededBits
 from helpers.kept import Kept
 from lapwing.kernel.budget.budget import Budget
-from lapwing.kernel.questions.select_worst.question import Selected
+from lapwing.kernel.questions.select_worst.question import Selection
 from lapwing.kernel.room.room import Room
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.adaptive import budget as adaptive_costs
@@ -271,7 +271,7 @@ def test_tables_of_gaps_are_all_that_follow_the_one_way_tables(fields, rows, bud
 
     assert sum(answer.question.cost.amount for answer in answers) == budget.amount
     if regime(found) != 2:
-        pairs = [each for each in answers if not isinstance(each, Selected) and len(each.question.columns) == 2]
+        pairs = [each for each in answers if not isinstance(each, Selection) and len(each.question.columns) == 2]
         assert len(pairs) == found.tables * int(regime(found) == 1)
         assert all(each.question.cost.amount > found.table.amount / 3 for each in pairs)
 

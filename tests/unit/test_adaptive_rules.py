@@ -33,7 +33,7 @@ from lapwing.mechanisms.adaptive.fit import (
 from lapwing.mechanisms.adaptive.mechanism import Adaptive
 from lapwing.mechanisms.adaptive.one_way import one_way_table
 from lapwing.release.runs.generators import generator
-from lapwing.schema.groupings.grouping import cut, lookup
+from lapwing.schema.groupings.grouping import interval_grouping, lookup
 from lapwing.schema.schemas import Schema
 from mechanism_checks import run, settings_for
 
@@ -96,7 +96,7 @@ def test_groups_lie_inside_the_classes_that_refine_them_at_their_level(kind, par
     cuts = sorted({int(domain.values * part) for part in parts} - {0})
     if not cuts:
         pytest.skip("one value has no parts")
-    classes = cut(domain, cuts)
+    classes = interval_grouping(domain, cuts)
 
     column = resolved_column(one_way_table([answer_of(field)]), field, 5000.0, (16, 8, 4), (classes,))
 
@@ -122,7 +122,7 @@ def test_classes_that_are_no_runs_need_no_group_for_every_run() -> None:
 
 def test_a_coarse_level_stays_as_it_is_where_classes_are_many() -> None:
     field = FIELDS["integer, wide"]
-    many = cut(field.domain, np.arange(1, 40) * 10**6)
+    many = interval_grouping(field.domain, np.arange(1, 40) * 10**6)
 
     plain = column_of(field)
     column = resolved_column(one_way_table([answer_of(field)]), field, 5000.0, (16, 8, 4), (many,))
@@ -134,7 +134,7 @@ def test_a_coarse_level_stays_as_it_is_where_classes_are_many() -> None:
 def test_cutting_cells_further_keeps_the_mass_of_the_column() -> None:
     field = FIELDS["number, continuous"]
     plain = column_of(field)
-    classes = cut(field.domain, [field.domain.values // 3])
+    classes = interval_grouping(field.domain, [field.domain.values // 3])
 
     column = resolved_column(one_way_table([answer_of(field)]), field, 5000.0, (16, 8, 4), (classes,))
 

@@ -19,7 +19,7 @@ from lapwing.kernel.questions.sparse_counts.answer import answer_sparse_counts
 from lapwing.kernel.questions.split_decisions.answer import answer_split_decisions
 from lapwing.kernel.questions.split_decisions.question import Splits
 from lapwing.mechanisms.shared.base import Mechanism
-from lapwing.mechanisms.trees.kd_tree.cells import halved_cells
+from lapwing.mechanisms.trees.kd_tree.cells import halving_tree
 from lapwing.mechanisms.trees.kd_tree.mechanism import Grid
 
 SCHEMA = whole_numbers(x=8)
@@ -131,7 +131,7 @@ class Batches(Mechanism):
     relations = ("add-remove", "replace-one")
 
     def run(self, curator, schema, budget, rng):
-        tree = halved_cells(schema, 0.25, 1.0)
+        tree = halving_tree(schema, 0.25, 1.0)
         epsilon = Fraction(1, 8)
         cost = budget / 8
         questions = [counts_asked(tree, threshold=2, epsilon=epsilon, notion=budget.notion)]

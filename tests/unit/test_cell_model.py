@@ -16,7 +16,7 @@ from lapwing.kernel.budget.budget import Budget
 from lapwing.mechanisms.trees.kd_tree.cells import (
     check_listable,
     fitted_weights,
-    halved_cells,
+    halving_tree,
     released_rows,
     weighted_cells,
 )
@@ -36,7 +36,7 @@ ROWS = pl.DataFrame(
 
 def noisy_cells(schema, data, fine, coarse, *, seed=1, threshold=None, epsilon=Fraction(1)):
     """Return the noisy leaves of a tree that is split where rows are."""
-    source, tree = code_table(data, schema), halved_cells(schema, fine, coarse)
+    source, tree = code_table(data, schema), halving_tree(schema, fine, coarse)
     if tree.first < tree.depth:
         tree = answered(splits_asked(tree, threshold=2, epsilon=epsilon * 4), source, SeededBits(seed)).tree
     return answered(counts_asked(tree, threshold=threshold, epsilon=epsilon), source, SeededBits(seed + 1))
@@ -169,9 +169,9 @@ def test_the_number_of_rows_is_the_public_one_or_the_sum_of_the_counts_from_0_on
 
 def test_a_fit_of_more_cells_than_can_be_listed_is_refused():
     with pytest.raises(CapacityError, match=r"lists all 2\*\*21.0 cells .* use fit='threshold' or longer edges"):
-        check_listable(halved_cells(unit_columns(3), 2**-7, 2**-7))
+        check_listable(halving_tree(unit_columns(3), 2**-7, 2**-7))
 
-    check_listable(halved_cells(unit_columns(2), 2**-10, 2**-10))
+    check_listable(halving_tree(unit_columns(2), 2**-10, 2**-10))
 
 
 def test_a_wide_table_is_released_in_time_that_hardly_grows_with_its_levels():

@@ -8,7 +8,7 @@ from helpers.cases import spread
 from lapwing.errors import CapacityError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.mechanisms.shared.trees.cell_levels import epsilon_of
-from lapwing.mechanisms.trees.kd_tree.cells import halved_cells
+from lapwing.mechanisms.trees.kd_tree.cells import halving_tree
 from lapwing.schema.groupings.hierarchies import diameters, hierarchy
 from lapwing.schema.schemas import Schema
 
@@ -75,7 +75,7 @@ def brute_force(schema, fine, coarse):
 def test_the_schedule_and_the_first_level_are_those_of_brute_force(names, fine, coarse):
     schema = schema_of(*names)
 
-    tree = halved_cells(schema, fine, coarse)
+    tree = halving_tree(schema, fine, coarse)
 
     schedule, first, depths = brute_force(schema, fine, coarse)
     assert tree.schedule == schedule
@@ -90,7 +90,7 @@ def test_the_schedule_and_the_first_level_are_those_of_brute_force(names, fine, 
 def test_no_cell_of_the_last_level_is_longer_than_fine_and_none_of_the_first_than_coarse(names, fine, coarse):
     schema = schema_of(*names)
 
-    tree = halved_cells(schema, fine, coarse)
+    tree = halving_tree(schema, fine, coarse)
 
     for level, longest in ((tree.first, coarse), (tree.depth, fine)):
         for nested, depth, column in zip(tree.hierarchies, tree.depths(level), schema.columns, strict=True):
@@ -104,14 +104,14 @@ def test_no_cell_of_the_last_level_is_longer_than_fine_and_none_of_the_first_tha
 
 
 def test_columns_are_cut_in_turn_while_they_are_equally_long():
-    tree = halved_cells(schema_of("x", "many", "day"), 0.25, 0.5)
+    tree = halving_tree(schema_of("x", "many", "day"), 0.25, 0.5)
 
     assert tree.schedule[:3] == (0, 1, 2)
     assert tree.schedule[3:6] == (0, 1, 2)
 
 
 def test_missing_and_special_values_are_the_first_cut_of_their_column():
-    tree = halved_cells(schema_of("optional"), 0.5, 1.0)
+    tree = halving_tree(schema_of("optional"), 0.5, 1.0)
 
     (nested,) = tree.hierarchies
     assert nested.starts(1).tolist() == [0, 2**32]
@@ -122,14 +122,14 @@ def test_a_column_that_would_be_cut_too_often_is_named():
     with pytest.raises(
         CapacityError, match="column 'x' would be cut 32 times to reach an edge of 1e-10, above 20; use a longer edge"
     ):
-        halved_cells(schema_of("few", "x"), 1e-10, 1.0)
+        halving_tree(schema_of("few", "x"), 1e-10, 1.0)
 
 
 def test_a_tree_with_too_many_levels_is_refused():
     columns = [{"name": f"x{i}", **FIELDS["x"]} for i in range(256)]
 
     with pytest.raises(CapacityError, match="a tree over 256 columns would have 4352 levels, above 4096; use a longer"):
-        halved_cells(Schema.from_dict({"fields": columns}), 2**-17, 1.0)
+        halving_tree(Schema.from_dict({"fields": columns}), 2**-17, 1.0)
 
 
 @pytest.mark.parametrize("epsilon", ["1e-9", "0.3", 7, "1e9"])

@@ -13,7 +13,7 @@ from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import NoiseLaw, Sensitivity
 from lapwing.kernel.plain import rational_text
 from lapwing.model.certificate.certificate import Certificate, CostLine, LedgerEntry, Statement
-from lapwing.model.certificate.cost_lines import Requested
+from lapwing.model.certificate.cost_lines import RequestedBudget
 from lapwing.model.certificate.notices import Notice
 
 
@@ -40,7 +40,7 @@ def _certificate(**changes: Any) -> Certificate:
         "settings": {"groups": 128},
         "lines": tuple(_line(cost) for cost in Budget.pure(1).split((1, 1, 1))),
         "total": Budget.pure(1),
-        "requested": Requested(epsilon=Fraction(1)),
+        "requested": RequestedBudget(epsilon=Fraction(1)),
         "relation": "add-remove",
         "privacy_unit": "row",
         "max_rows": 1,
@@ -59,7 +59,7 @@ def _zcdp(**changes: Any) -> Certificate:
     fields = {
         "lines": tuple(_line(cost) for cost in rho.split((1, 2))),
         "total": rho,
-        "requested": Requested(epsilon=Fraction(3), delta=Fraction(1, 10**9)),
+        "requested": RequestedBudget(epsilon=Fraction(3), delta=Fraction(1, 10**9)),
         "epsilons": ((Fraction(1, 10**6), Fraction(5, 2)), (Fraction(1, 10**9), Fraction(3))),
         "ledger": LedgerEntry(dataset="adult-2026", release_id="r1"),
         "accuracy": (Statement("expected_cell_noise", 3.0),),
@@ -109,8 +109,8 @@ def test_laplace_noise_costs_half_its_epsilon_squared_in_rho():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"requested": Requested(epsilon=Fraction(1, 2))}, "more than the 1/2"),
-        ({"requested": Requested(epsilon=Fraction(1), delta=Fraction(1, 10**6))}, "does not answer the request"),
+        ({"requested": RequestedBudget(epsilon=Fraction(1, 2))}, "more than the 1/2"),
+        ({"requested": RequestedBudget(epsilon=Fraction(1), delta=Fraction(1, 10**6))}, "does not answer the request"),
         ({"epsilons": ((Fraction(1, 10**6), Fraction(1)),)}, "leave the list of epsilons out"),
         ({"max_rows": 2, "privacy_unit": "person:2"}, "of other terms"),
         ({"max_rows": 2}, "must be FIELD:2, or row for 1, got 'row'"),
@@ -133,12 +133,12 @@ def test_certificates_that_contradict_themselves_are_refused(changes: dict[str, 
 @pytest.mark.parametrize("amounts", [{}, {"epsilon": Fraction(1), "rho": Fraction(1)}])
 def test_a_request_is_of_epsilon_or_of_rho(amounts: dict[str, Fraction]):
     with pytest.raises(ParameterError, match="requested epsilon or the requested rho"):
-        Requested(**amounts)
+        RequestedBudget(**amounts)
 
 
 def test_a_total_above_the_requested_rho_is_refused():
     with pytest.raises(ParameterError, match="more than the 1/20"):
-        _zcdp(requested=Requested(rho=Fraction(1, 20)))
+        _zcdp(requested=RequestedBudget(rho=Fraction(1, 20)))
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,8 @@ import io
 
 import pytest
 
-from lapwing.cli.console import busy, shown_progress
-from lapwing.release.runs.watching import counted
+from lapwing.cli.console import busy, console_progress
+from lapwing.release.runs.watching import progress_counter
 
 
 class Terminal(io.StringIO):
@@ -17,8 +17,8 @@ def test_progress_shows_on_terminals_only_and_not_when_quiet(monkeypatch, stream
     monkeypatch.setattr("sys.stderr", screen)
     monkeypatch.setenv("TERM", "xterm")
 
-    with busy("counting", quiet=quiet), shown_progress(quiet=quiet, first="writing rows", of="of the rows written"):
-        written = counted(3, "writing rows")
+    with busy("counting", quiet=quiet), console_progress(quiet=quiet, first="writing rows", of="of the rows written"):
+        written = progress_counter(3, "writing rows")
         written(2)
         written(1)
 

@@ -14,7 +14,7 @@ from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, No
 from lapwing.maths.noise_tails import sum_tail
 from lapwing.mechanisms.registry import MECHANISMS
 from lapwing.model.certificate.declared import broken_at_least, sum_reach
-from lapwing.schema.groupings.grouping import shifted
+from lapwing.schema.groupings.grouping import prefix_grouping
 from lapwing.schema.schemas import Schema
 
 FIELDS = [
@@ -47,7 +47,7 @@ def rows(count: int) -> dict[str, np.ndarray]:
 
 def counted(schema: Schema, codes: dict[str, np.ndarray], names: tuple[str, ...], *, shift: int = 0) -> NoisyCounts:
     """Return the exact table of some columns as an answer with a small noise law."""
-    groupings = tuple(shifted(schema.field(name).domain, shift if name in CUT else 0) for name in names)
+    groupings = tuple(prefix_grouping(schema.field(name).domain, shift if name in CUT else 0) for name in names)
     question = MarginalCounts(columns=names, groupings=groupings, cost=Budget.pure(Fraction(1)))
     counts = np.zeros(question.shape, dtype=np.int64)
     np.add.at(counts, tuple(grouping.apply(codes[name]) for grouping, name in zip(groupings, names, strict=True)), 1)

@@ -13,10 +13,10 @@ from lapwing.model.laws import point_laws, uniform_law
 from lapwing.model.model import Indexed, LogLinear, ReleasedModel
 from lapwing.model.rows import sample_codes
 from lapwing.model.sampling import public_margins
-from lapwing.model.sampling.conditions import conditioned
+from lapwing.model.sampling.conditions import condition_model
 from lapwing.model.sampling.fixed import points
-from lapwing.model.sampling.public_margins import raked_to_public, with_atoms_in
-from lapwing.release.runs.finishing import finished_model
+from lapwing.model.sampling.public_margins import rake_to_public, with_atoms_in
+from lapwing.release.runs.finishing import postprocess_model
 from lapwing.schema.schemas import Schema
 
 NOT_HELD = ("table_not_reached", "table_contradicted")
@@ -90,7 +90,7 @@ def test_a_model_that_is_nowhere_where_tables_count_rows_keeps_its_weights(table
     )
     model = atoms_of(town=[0, 1], county=[2, 2], sex=[0, 1])
 
-    found = raked_to_public(model, schema, np.random.default_rng(1))
+    found = rake_to_public(model, schema, np.random.default_rng(1))
     (codes,) = sample_codes(found.model, schema, 100, np.random.default_rng(2))
 
     assert found.model.atoms == 2
@@ -109,7 +109,7 @@ def test_raking_ends_early_where_nothing_changes_any_more(monkeypatch: pytest.Mo
 
     monkeypatch.setattr(public_margins, "_scaled", counted)
     every = np.indices((2, 2, 2)).reshape(3, -1).tolist()
-    found = raked_to_public(atoms_of(a=every[0], b=every[1], c=every[2]), schema, np.random.default_rng(1))
+    found = rake_to_public(atoms_of(a=every[0], b=every[1], c=every[2]), schema, np.random.default_rng(1))
 
     assert found.off > 0
     assert not found.is_nearing
@@ -122,7 +122,7 @@ def test_raking_goes_on_while_a_tiny_atom_grows_though_the_gap_stands_still() ->
     schema = Schema.from_dict({"fields": FLAGS[:2], "publicTables": tables})
     model = replace(atoms_of(a=[0, 0, 1, 1], b=[0, 1, 0, 1]), weights=np.array([0.5, 1e-12, 1e-12, 0.5]))
 
-    found = raked_to_public(model, schema, np.random.default_rng(1))
+    found = rake_to_public(model, schema, np.random.default_rng(1))
 
     assert max(each.after for each in found.tables) <= public_margins.HELD
 
@@ -188,7 +188,7 @@ def test_a_determinant_that_the_model_has_not_is_given_the_value_that_the_table_
     table = table_of(["town", "county"], ["t", "B", 60], ["u", "C", 40])
     schema = Schema.from_dict({"fields": TOWNS, "rules": [RULE], "publicTables": [table]})
 
-    made = finished_model(atoms_of(town=[0, 0, 0], county=[1, 2, 2]), schema, 1)
+    made = postprocess_model(atoms_of(town=[0, 0, 0], county=[1, 2, 2]), schema, 1)
     (codes,) = sample_codes(made.model, schema, 100, np.random.default_rng(2))
 
     assert np.unique(np.stack([codes["town"], codes["county"]]), axis=1).tolist() == [[0, 1], [1, 2]]
@@ -204,7 +204,7 @@ def test_a_map_of_a_public_table_never_leads_out_of_a_condition(n: int) -> None:
     part = LogLinear(tables=(), groupings=(), thetas=(), base=base)
     model = replace(atoms_of(town=[0, 0], county=[1, 1], sex=[0, 0]), log_linear=part)
 
-    given = conditioned(model, schema, {"county": "B", "sex": "m"})
+    given = condition_model(model, schema, {"county": "B", "sex": "m"})
     rows = list(sample_codes(given.model, schema, n, np.random.default_rng(1), is_matched=given.is_matched))
 
     assert not given.is_matched
@@ -244,7 +244,7 @@ def test_a_table_that_leaves_each_determinant_a_value_is_held(cells: list[list[A
     schema = Schema.from_dict({"fields": SIZED, "rules": [rule], "publicTables": [table]})
     model = atoms_of(town=[0, 1, 0, 1], size=[0, 7, 19, 12], sex=[0, 0, 1, 1])
 
-    made = finished_model(model, schema, 1)
+    made = postprocess_model(model, schema, 1)
 
     assert not [each for each in made.warnings if each.code in NOT_HELD]
 

@@ -16,7 +16,7 @@ from lapwing.errors import DataError, ParameterError
 from lapwing.extras.connect.croissant.written import Beside, croissant_text
 from lapwing.extras.connect.metadata.reading import read_foreign
 from lapwing.kernel.budget.budget import Budget
-from lapwing.model.certificate.cost_lines import Requested
+from lapwing.model.certificate.cost_lines import RequestedBudget
 from lapwing.release.release import Release
 from lapwing.schema.purchases import Purchase
 from lapwing.schema.schemas import Schema
@@ -121,7 +121,7 @@ def test_the_statement_is_the_certificates_with_plain_figures_of_the_delta_that_
 )
 def test_plain_figures_are_never_below_the_exact_ones(part):
     pairs = ((part / 10**6, part), (Fraction(1, 2), Fraction(0)))
-    asked = Requested(rho=Fraction(1))
+    asked = RequestedBudget(rho=Fraction(1))
     certificate = dataclasses.replace(
         SAVED.certificate, lines=(), total=Budget("zcdp", Fraction(0)), requested=asked, epsilons=pairs
     )
@@ -146,7 +146,7 @@ PURE = dataclasses.replace(
     SAVED.certificate,
     lines=(),
     total=Budget("pure", Fraction(0)),
-    requested=Requested(epsilon=Fraction(1)),
+    requested=RequestedBudget(epsilon=Fraction(1)),
     epsilons=(),
 )
 

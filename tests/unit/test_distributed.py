@@ -14,12 +14,12 @@ from lapwing.extras.spark.distributed import (
     cells_counted,
     check_installed,
     cut_sorted,
-    installed,
+    installed_versions,
     joined,
-    packed,
+    pack_rows,
     record_type,
     tables_of_cells,
-    unpacked,
+    unpack_rows,
 )
 from lapwing.rows.counting import KeyedColumn, count_keys, count_tables, keys_of_parts
 from lapwing.rows.frames import polars_reader
@@ -112,7 +112,7 @@ def test_codes_are_the_same_after_they_were_packed():
         "year": np.array([999, 1000, 0], dtype=SCHEMA.field("year").domain.dtype),
     }
 
-    found = unpacked(packed(codes, record).tobytes(), record, COLUMNS)
+    found = unpack_rows(pack_rows(codes, record).tobytes(), record, COLUMNS)
 
     assert {name: (each.dtype, each.tolist()) for name, each in found.items()} == {
         name: (each.dtype, each.tolist()) for name, each in codes.items()
@@ -152,7 +152,7 @@ def test_keys_of_parts_are_the_keys_of_all_rows(words):
 
 
 def test_a_worker_of_another_version_refuses_to_work(monkeypatch):
-    here = installed()
+    here = installed_versions()
     check_installed(here)
     monkeypatch.setattr(distributed, "pl", SimpleNamespace(__version__="0.1"))
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from helpers.log_linear_twins import counts_by_hand, factor_of, random_factors, random_groups, small_axes
-from lapwing.engine.particles import swept
+from lapwing.engine.particles import sweep_particles
 from lapwing.engine.tables import Axis, cells_of, group_of_groups, pack, particle_tables, table_shape
 
 SIZES = (5, 3, 8, 2)
@@ -114,7 +114,7 @@ def given_particles(seed=1, size=2000):
 def test_fixed_columns_stay_and_others_move() -> None:
     axes, groups, factors = given_particles()
 
-    moved = swept(axes, groups, factors, np.random.default_rng(2), fixed=(0, 2))
+    moved = sweep_particles(axes, groups, factors, np.random.default_rng(2), fixed=(0, 2))
 
     assert (moved[0] == groups[0]).all()
     assert (moved[1] != groups[1]).mean() > 0.3
@@ -125,7 +125,7 @@ def test_particles_given_are_not_modified() -> None:
     axes, groups, factors = given_particles()
     before = groups.copy()
 
-    moved = swept(axes, groups, factors, np.random.default_rng(2))
+    moved = sweep_particles(axes, groups, factors, np.random.default_rng(2))
 
     assert (groups == before).all()
     assert (moved != before).any(axis=1).all()
@@ -135,7 +135,7 @@ def test_particles_given_are_not_modified() -> None:
 def test_the_same_generator_gives_the_same_particles() -> None:
     axes, groups, factors = given_particles()
 
-    one, two = (swept(axes, groups, factors, np.random.default_rng(3)) for _ in range(2))
+    one, two = (sweep_particles(axes, groups, factors, np.random.default_rng(3)) for _ in range(2))
 
     assert (one == two).all()
 
@@ -146,7 +146,7 @@ def test_a_particle_that_leaves_its_coarse_group_is_drawn_inside_of_the_other_on
     groups = np.stack((np.zeros(2500), np.arange(2500) % 2)).astype(np.uint16)
     factor = factor_of(axes, ((0, 1), (1, 0)), theta=np.array([12.0, -12.0, -12.0, 12.0]))
 
-    moved = swept(axes, groups, [factor], np.random.default_rng(5), fixed=(1,))
+    moved = sweep_particles(axes, groups, [factor], np.random.default_rng(5), fixed=(1,))
 
     # e^-24 is the odds of the other half.
     assert (halves[moved[0]] == groups[1]).all()
@@ -160,6 +160,6 @@ def test_a_value_that_theta_rules_out_is_not_drawn() -> None:
     axes = [Axis(np.array([1.0, 1.0, 1.0]), (np.arange(3),))]
     factor = factor_of(axes, ((0, 0),), theta=np.array([15.0, -15.0, 15.0]))
 
-    moved = swept(axes, np.ones((1, 10_000), dtype=np.uint8), [factor], np.random.default_rng(6))
+    moved = sweep_particles(axes, np.ones((1, 10_000), dtype=np.uint8), [factor], np.random.default_rng(6))
 
     assert np.bincount(moved[0], minlength=3)[1] == 0

@@ -30,7 +30,7 @@ from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.adaptive.mechanism import Adaptive
 from lapwing.rows import exact_tables as counted
 from lapwing.rows.source import code_table
-from lapwing.schema.groupings.grouping import Grouping, identity, shifted
+from lapwing.schema.groupings.grouping import Grouping, identity, prefix_grouping
 from lapwing.schema.schemas import Schema
 
 FIELDS = [
@@ -302,7 +302,7 @@ def test_one_way_tables_of_few_codes_are_counted_once_at_every_resolution():
     tables = counted.ExactTables(source)
     wanted = [((name, each),) for name, levels in zip(NAMES, LEVELS, strict=True) for each in levels]
     domains = {name: SCHEMA.field(name).domain for name in NAMES}
-    wanted += [(("age", shifted(domains["age"], 2)),), (("flag", identity(domains["flag"])),)]
+    wanted += [(("age", prefix_grouping(domains["age"], 2)),), (("flag", identity(domains["flag"])),)]
     wanted += [(("flag", Grouping(domains["flag"].values, domains["flag"].reserved + 1, "shift")),)]  # misfits apart
 
     found = [tables.count(part) for part in (wanted[:3], wanted[2:], wanted)]

@@ -16,7 +16,7 @@ from lapwing.model import files
 from lapwing.model.files import SavedRelease, load_release
 from lapwing.model.laws import laws_from_probabilities
 from lapwing.model.model import Indexed, ReleasedModel, Spans
-from lapwing.schema.groupings.grouping import cut
+from lapwing.schema.groupings.grouping import interval_grouping
 from lapwing.schema.schemas import Schema
 
 
@@ -51,7 +51,7 @@ def _wide(atoms: int, seed: int = 0) -> SavedRelease:
     small = small_saved()
     domain = schema.field("x0").domain
     question = MarginalCounts(
-        columns=("x0",), groupings=(cut(domain, np.arange(1, 1001) * 4_000_000),), cost=Budget.zcdp(1)
+        columns=("x0",), groupings=(interval_grouping(domain, np.arange(1, 1001) * 4_000_000),), cost=Budget.zcdp(1)
     )
     answer = NoisyCounts(question, rng.integers(0, 9, question.shape), question.noise("add-remove", 1))
     model = ReleasedModel(weights=rng.random(atoms), rows=10**7, laws=laws)

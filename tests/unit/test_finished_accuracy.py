@@ -14,7 +14,7 @@ from lapwing.model.laws import Laws
 from lapwing.model.model import Indexed, ReleasedModel, Spans
 from lapwing.model.sampling.fixed import point_spans, points
 from lapwing.model.sampling.marginals import marginal
-from lapwing.release.runs.finishing import finished_model
+from lapwing.release.runs.finishing import postprocess_model
 from lapwing.schema.groupings.grouping import identity
 from lapwing.schema.schemas import Schema
 
@@ -168,7 +168,7 @@ def test_what_moved_in_all_is_the_distance_between_the_models():
         rows=2000,
         laws={"kind": point_spans(np.array([0, 1, 2, 2])), "flag": point_spans(np.array([0, 1, 0, 1]))},
     )
-    found = finished_model(model, schema, 1)
+    found = postprocess_model(model, schema, 1)
     masses = [
         np.bincount(codes["kind"] * 2 + codes["flag"], each.weights / each.weights.sum(), 6)
         for each in (model, found.model)

@@ -7,7 +7,7 @@ import pytest
 
 from lapwing.errors import CapacityError, ParameterError
 from lapwing.schema.groupings.domains import Domain
-from lapwing.schema.groupings.grouping import Grouping, cut, evenly, identity, lookup, shifted
+from lapwing.schema.groupings.grouping import Grouping, evenly, identity, interval_grouping, lookup, prefix_grouping
 
 DAYS = Domain(10, 1, missing=True, ordered=True, continuous=False)
 LINE = Domain(2**32, 0, missing=True, ordered=True, continuous=True)
@@ -35,7 +35,7 @@ def test_an_impossible_number_of_groups_is_refused(groups: Any) -> None:
 @pytest.mark.parametrize("cuts", [[0], [10], [3, 3], [5, 2], [-1, 4], [1.5], [[1, 2]], ["1"], [2**63], [True]])
 def test_cuts_outside_the_domain_or_out_of_order_are_refused(cuts: Any) -> None:
     with pytest.raises(ParameterError, match="a grouping's cuts"):
-        cut(DAYS, cuts)
+        interval_grouping(DAYS, cuts)
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_tables_that_do_not_fit_the_domain_are_refused(table: Any) -> None:
 @pytest.mark.parametrize("bits", [-1, 54, 0.5, None])
 def test_impossible_shifts_are_refused(bits: Any) -> None:
     with pytest.raises(ParameterError, match="a grouping's shift"):
-        shifted(DAYS, bits)
+        prefix_grouping(DAYS, bits)
 
 
 def test_a_grouping_has_entries_of_its_own_kind_only() -> None:
@@ -61,7 +61,7 @@ def test_a_grouping_has_entries_of_its_own_kind_only() -> None:
 
 def test_arrays_are_read_only_and_not_shared() -> None:
     cuts = np.array([2, 5])
-    grouping = cut(DAYS, cuts)
+    grouping = interval_grouping(DAYS, cuts)
 
     cuts[0] = 4
 
@@ -74,9 +74,9 @@ def test_arrays_are_read_only_and_not_shared() -> None:
 def test_groupings_differ_where_their_dicts_do() -> None:
     different = [
         identity(DAYS),
-        shifted(DAYS, 1),
-        cut(DAYS, [2]),
-        cut(DAYS, [3]),
+        prefix_grouping(DAYS, 1),
+        interval_grouping(DAYS, [2]),
+        interval_grouping(DAYS, [3]),
         lookup(DAYS, [0] * 10),
         identity(LINE),
     ]
@@ -95,8 +95,8 @@ def test_a_grouping_that_is_too_fine_has_no_list_of_pieces() -> None:
 def test_codes_of_any_width_are_grouped(dtype: type, rows: int) -> None:
     codes = np.resize(np.arange(12), rows).astype(dtype)
 
-    groups = cut(DAYS, [3, 4]).apply(codes)
+    groups = interval_grouping(DAYS, [3, 4]).apply(codes)
 
     assert groups.dtype == np.intp
     assert groups.tolist() == np.resize([0, 0, 0, 1, 2, 2, 2, 2, 2, 2, 3, 4], rows).tolist()
-    assert cut(LINE, [3, 4]).apply(codes).tolist() == np.resize([0] * 3 + [1] + [2] * 8, rows).tolist()
+    assert interval_grouping(LINE, [3, 4]).apply(codes).tolist() == np.resize([0] * 3 + [1] + [2] * 8, rows).tolist()

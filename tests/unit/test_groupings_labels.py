@@ -6,7 +6,7 @@ import pytest
 
 from lapwing.errors import ParameterError
 from lapwing.schema.fields import Field
-from lapwing.schema.groupings.grouping import Grouping, cut, evenly, identity, lookup, shifted
+from lapwing.schema.groupings.grouping import Grouping, evenly, identity, interval_grouping, lookup, prefix_grouping
 from lapwing.schema.values import label, labels
 
 
@@ -25,7 +25,7 @@ def labelled(grouping: Grouping, of: Field) -> list[str]:
 
 
 def test_integers_are_ranges() -> None:
-    assert labelled(cut(AGE.domain, [1, 18]), AGE) == ["0", "1-17", "18-99", "-1", "missing"]
+    assert labelled(interval_grouping(AGE.domain, [1, 18]), AGE) == ["0", "1-17", "18-99", "-1", "missing"]
 
 
 def test_numbers_are_intervals_and_the_last_is_closed() -> None:
@@ -68,14 +68,14 @@ def test_times_are_times_of_their_resolution(resolution: str, expected: list[str
 
 def test_categories_are_themselves_or_lists() -> None:
     assert labelled(identity(CITY.domain), CITY) == ["a", "b", "c", "d", "e", "invalid"]
-    assert labelled(cut(CITY.domain, [1]), CITY) == ["a", "b, c, d, ... (4 categories)", "invalid"]
+    assert labelled(interval_grouping(CITY.domain, [1]), CITY) == ["a", "b, c, d, ... (4 categories)", "invalid"]
     assert labelled(lookup(CITY.domain, [0, 1, 0, 1, 0]), CITY) == ["a, c, e", "b, d", "invalid"]
 
 
 def test_one_label_of_a_grouping_too_fine_to_list_is_found() -> None:
     share = field(type="number", minimum=0, maximum=1)
 
-    assert label(shifted(share.domain, 4), share, 2**27) == "[0.5, 0.500000003725)"
+    assert label(prefix_grouping(share.domain, 4), share, 2**27) == "[0.5, 0.500000003725)"
 
 
 @pytest.mark.parametrize("group", [-1, 13])

@@ -16,7 +16,7 @@ import lapwing as lw
 from helpers import canary
 from lapwing.errors import DataError, LapwingError, LapwingWarning, ParameterError, SchemaError, warn
 from lapwing.rows.entry import private_boundary
-from lapwing.rows.guard import ROWS, guarded, native_silence
+from lapwing.rows.guard import ROWS, native_silence, run_guarded
 
 
 def fail_like_a_library():
@@ -30,12 +30,12 @@ def fail_like_us():
 
 
 def test_the_result_of_guarded_work_is_returned():
-    assert guarded("the table cannot be read", lambda: [1, 2]) == [1, 2]
+    assert run_guarded("the table cannot be read", lambda: [1, 2]) == [1, 2]
 
 
 def test_a_foreign_error_becomes_a_data_error_with_its_type_only():
     with pytest.raises(DataError) as caught:
-        guarded("the table cannot be read", fail_like_a_library)
+        run_guarded("the table cannot be read", fail_like_a_library)
 
     assert str(caught.value) == "the table cannot be read (ValueError)"
     assert canary.leaks(caught.value) == []
@@ -54,14 +54,14 @@ def test_no_word_of_a_foreign_error_is_told_whatever_its_type(error):
         raise error
 
     with pytest.raises(DataError) as caught:
-        guarded("the table cannot be read", fail)
+        run_guarded("the table cannot be read", fail)
 
     assert "CELL" not in f"{caught.value} {caught.value!r} {caught.value.args}"
 
 
 def test_our_own_error_passes_unchanged_without_its_traceback():
     with pytest.raises(SchemaError) as caught:
-        guarded("the table cannot be read", fail_like_us)
+        run_guarded("the table cannot be read", fail_like_us)
 
     assert str(caught.value) == 'field "age": has no bounds'
     assert canary.leaks(caught.value) == []
@@ -72,7 +72,7 @@ def test_a_panic_of_polars_is_caught_though_it_is_no_exception():
         raise pl.exceptions.PanicException(canary.TEXT)
 
     with pytest.raises(DataError) as caught:
-        guarded("the table cannot be read", panic)
+        run_guarded("the table cannot be read", panic)
 
     assert str(caught.value) == "the table cannot be read (PanicException)"
 
@@ -89,7 +89,7 @@ def test_ctrl_c_that_reaches_us_as_a_panic_is_ctrl_c(said):
         raise pl.exceptions.PanicException(f"{said} {canary.TEXT}")
 
     with pytest.raises(KeyboardInterrupt) as caught:
-        guarded("the table cannot be read", panic)
+        run_guarded("the table cannot be read", panic)
 
     assert caught.value.args == ()
     assert canary.leaks(caught.value) == []
@@ -101,7 +101,7 @@ class Ended(BaseException):
 
 def calls():
     return {
-        "guarded": lambda work: guarded("the table cannot be read", work),
+        "guarded": lambda work: run_guarded("the table cannot be read", work),
         "boundary": lambda work: public_call([canary.TEXT], work),
     }
 
@@ -133,9 +133,9 @@ def test_what_else_is_no_exception_becomes_an_error_of_ours(call, kind):
 
 
 def test_what_guarded_work_prints_past_python_is_dropped_and_what_comes_after_is_not(capfd):
-    guarded("the table cannot be read", lambda: os.write(2, canary.TEXT.encode()))
+    run_guarded("the table cannot be read", lambda: os.write(2, canary.TEXT.encode()))
     with pytest.raises(DataError):
-        guarded("the table cannot be read", lambda: os.write(2, canary.TEXT.encode()) / 0)
+        run_guarded("the table cannot be read", lambda: os.write(2, canary.TEXT.encode()) / 0)
     os.write(2, b"after")
 
     assert capfd.readouterr() == ("", "after")
@@ -173,7 +173,7 @@ def test_where_silence_cannot_begin_nothing_runs_and_the_next_one_is_silent(capf
     with monkeypatch.context() as full:
         full.setattr(os, refused, fail)
         with pytest.raises(OSError, match="Too many open files"):
-            guarded("the table cannot be read", lambda: ran.append(1))
+            run_guarded("the table cannot be read", lambda: ran.append(1))
     with native_silence():
         os.write(2, canary.TEXT.encode())
     os.write(2, b"after")
@@ -210,8 +210,8 @@ os.write(2, b"after")
 
 def test_a_closed_stderr_stays_closed():
     code = (
-        "import os; from lapwing.rows.guard import guarded; os.close(2); "
-        "print(guarded('it', lambda: 3), end=' ');\n"
+        "import os; from lapwing.rows.guard import run_guarded; os.close(2); "
+        "print(run_guarded('it', lambda: 3), end=' ');\n"
         "try: os.fstat(2)\nexcept OSError: print('closed')"
     )
 
@@ -223,7 +223,7 @@ def test_a_closed_stderr_stays_closed():
 def test_warnings_of_guarded_work_are_not_shown():
     with warnings.catch_warnings(record=True) as shown:
         warnings.simplefilter("always")
-        guarded("the table cannot be read", lambda: warnings.warn(canary.TEXT, stacklevel=1))
+        run_guarded("the table cannot be read", lambda: warnings.warn(canary.TEXT, stacklevel=1))
 
     assert shown == []
 
@@ -234,7 +234,7 @@ def test_the_users_settings_of_numpy_do_not_reach_guarded_work(mode, capfd):
 
     with np.errstate(all=mode):
         results = [
-            guarded("the table cannot be read", lambda: tiny / 3),
+            run_guarded("the table cannot be read", lambda: tiny / 3),
             public_call(tiny, lambda: tiny / 3, wrap=True),
         ]
         results.append(public_call(tiny, lambda: tiny / 3))
@@ -250,7 +250,7 @@ def test_an_error_that_is_raised_while_another_is_handled_has_no_context():
         fail_like_a_library()
     except ValueError:
         with pytest.raises(DataError) as caught:
-            guarded("the table cannot be read", fail_like_a_library)
+            run_guarded("the table cannot be read", fail_like_a_library)
 
     assert canary.leaks(caught.value) == []
 
@@ -260,7 +260,7 @@ def public_call(rows, work, *, wrap=None):
     """Do some work."""
     table = list(rows)
     assert table
-    return guarded("the table cannot be read", work) if wrap else work()
+    return run_guarded("the table cannot be read", work) if wrap else work()
 
 
 def test_the_boundary_returns_results_and_keeps_name_and_documentation():
@@ -323,7 +323,7 @@ def warn_inside_of_another_threads_guard():
         inside.set()
         done.wait(10)
 
-    thread = threading.Thread(target=guarded, args=("the table", work))
+    thread = threading.Thread(target=run_guarded, args=("the table", work))
     thread.start()
     inside.wait(10)
     try:

@@ -16,7 +16,7 @@ from helpers.log_linear_twins import (
 )
 from lapwing.engine import hard_zeros
 from lapwing.engine.hard_zeros import HardZeros, alive_cells, hard_factor
-from lapwing.engine.particles import independent, swept
+from lapwing.engine.particles import independent, sweep_particles
 from lapwing.engine.tables import DEAD, Axis
 
 SKIPPED = (60, 41, 7, 5)
@@ -75,7 +75,9 @@ def test_sweeps_with_hard_zeros_keep_the_exact_law_and_never_reach_a_dead_cell(s
     law = exact_density(axes, [*factors, *zeros.factors])
     start = np.array(states_of(axes), dtype=np.uint16)[rng.choice(STATES, 60_000, p=law.reshape(-1))].T
 
-    moved = swept(axes, swept(axes, start, (*factors, *zeros.factors), rng), (*factors, *zeros.factors), rng)
+    moved = sweep_particles(
+        axes, sweep_particles(axes, start, (*factors, *zeros.factors), rng), (*factors, *zeros.factors), rng
+    )
 
     counts, dead = state_counts(axes, moved), is_dead(axes, zeros)
     assert dead.any()

@@ -18,7 +18,7 @@ from lapwing.errors import DataError
 from lapwing.rows import source as sources
 from lapwing.rows import threads
 from lapwing.rows.counting import KeyedColumn
-from lapwing.rows.guard import guarded, numbers_of_records
+from lapwing.rows.guard import numbers_of_records, run_guarded
 from lapwing.rows.source import code_table
 from lapwing.rows.threads import in_order
 from lapwing.schema.fields import Field, PrivacyUnit
@@ -272,14 +272,14 @@ def test_warnings_of_all_threads_are_dropped_and_the_filters_come_back():
         warnings.warn("a cell", stacklevel=1)
 
     def run_first() -> None:
-        guarded("first", first)
+        run_guarded("first", first)
         first_has_ended.set()
 
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         warnings.showwarning = lambda message, *_, **__: shown.append(str(message))
         inside = warnings.filters[:]
-        runs = [threading.Thread(target=run_first), threading.Thread(target=guarded, args=("second", second))]
+        runs = [threading.Thread(target=run_first), threading.Thread(target=run_guarded, args=("second", second))]
         for run in runs:
             run.start()
         for run in runs:
@@ -314,7 +314,7 @@ def test_a_function_of_records_that_ends_beside_guarded_work_lets_no_warning_of_
         thread = threading.Thread(target=of_records)
         thread.start()
         begun.wait(10)
-        guarded("it cannot be read", work)
+        run_guarded("it cannot be read", work)
         thread.join()
         assert warnings.filters == inside
     assert ended.is_set()

@@ -11,7 +11,7 @@ from lapwing.kernel.questions.sparse_counts.question import NoisyCells
 from lapwing.kernel.room.room import Room
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.shared.trees.flows import CutColumn, cell_metric, flow_costs, is_line, level_sums
-from lapwing.mechanisms.shared.trees.trees import Split
+from lapwing.mechanisms.shared.trees.trees import AxisSplit
 from lapwing.mechanisms.trees.kd_tree import accuracy
 from lapwing.mechanisms.trees.kd_tree.accuracy import counted_leaves
 from lapwing.mechanisms.trees.kd_tree.mechanism import Grid, KDTree
@@ -94,7 +94,7 @@ def test_a_list_of_all_cells_costs_what_their_table_costs(seed: int) -> None:
         for n, each in zip(cells.columns, cells.hierarchies, strict=True)
     ]
     splits = [
-        Split(axis, cells.hierarchies[axis].parents(cells.schedule[:level].count(axis) + 1))
+        AxisSplit(axis, cells.hierarchies[axis].parents(cells.schedule[:level].count(axis) + 1))
         for level, axis in enumerate(cells.schedule)
     ]
     table = cell_metric(columns, splits)

@@ -148,7 +148,7 @@ from lapwing.extras.audit.replay import audit_pair
 from lapwing.extras.evaluate.released.report import release_sections
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.model.certificate.notices import Notice
-from lapwing.release.runs.watching import watched
+from lapwing.release.runs.watching import watch_releases
 from lapwing.mechanisms.registry import MECHANISMS
 
 DATA = pl.DataFrame({"a": [True] * 60 + [False] * 30, "b": ["x", "y", None] * 30})
@@ -192,7 +192,7 @@ assert "fullhistogram" in targets()
 
 # What it says is heard everywhere.
 steps = []
-with watched(lambda progress: steps.append(progress.step)):
+with watch_releases(lambda progress: steps.append(progress.step)):
     release = lw.synthesize(DATA, SCHEMA, mechanism="invented", **paid)
 assert "inventing" in steps
 certificate = release.certificate

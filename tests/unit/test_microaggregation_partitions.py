@@ -8,7 +8,7 @@ from helpers.cases import spread
 from lapwing.anonymous import microaggregation as group_moves
 from lapwing.anonymous.microaggregation import (
     axis_blocks,
-    improved,
+    improve_partition,
     information_loss,
     local_search,
     mdav,
@@ -44,7 +44,7 @@ def test_odd_tables_get_groups_of_at_least_the_size(name, size):
 def test_large_groups_are_split_first():
     x = np.random.default_rng(4).normal(size=(100, 2))
 
-    labels = improved(x, np.zeros(100, dtype=np.int64), 5)
+    labels = improve_partition(x, np.zeros(100, dtype=np.int64), 5)
 
     assert 15 <= len(np.bincount(labels)) <= 20
     assert information_loss(x, labels) < information_loss(x, mdav(x, 5))
@@ -57,7 +57,7 @@ def test_a_search_that_ended_higher_is_thrown_away(monkeypatch):
         "lapwing.anonymous.microaggregation.local_search", lambda x, labels, size, share: np.arange(20) % 5
     )
 
-    assert improved(x, good, 4).tolist() == good.tolist()
+    assert improve_partition(x, good, 4).tolist() == good.tolist()
 
 
 def clustered(rows, clusters, columns, seed):

@@ -6,7 +6,7 @@ import pytest
 
 import lapwing as lw
 from lapwing.model.certificate.certificate import Statement
-from lapwing.model.certificate.cost_lines import Planned
+from lapwing.model.certificate.cost_lines import PlannedRelease
 
 ROWS = 300
 UNIT = {"type": "number", "constraints": {"minimum": 0, "maximum": 1, "required": True}}
@@ -130,6 +130,6 @@ def test_a_tree_that_does_not_fit_is_refused_with_the_depth_that_fits():
 @pytest.mark.parametrize("accuracy", [(), (Statement("expected_cell_noise"),)])
 def test_a_mechanism_that_plans_no_figure_of_its_error_is_refused_when_it_plans(accuracy):
     with pytest.raises(lw.ParameterError, match="must begin with a statement that has a value") as refused:
-        Planned(questions=(), accuracy=accuracy)
+        PlannedRelease(questions=(), accuracy=accuracy)
 
     assert refused.value.code == "LW304"

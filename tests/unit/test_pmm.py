@@ -19,7 +19,7 @@ from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.shared.trees.model import fit_leaves, known_root
 from lapwing.mechanisms.shared.trees.shapes import tree_shape
 from lapwing.mechanisms.shared.trees.simulation import cell_diameters, tree_deltas
-from lapwing.mechanisms.shared.trees.trees import Split
+from lapwing.mechanisms.shared.trees.trees import AxisSplit
 from lapwing.mechanisms.trees.pmm.mechanism import PMM
 from lapwing.model.sampling.marginals import marginal
 from lapwing.schema.groupings.domains import Domain
@@ -309,7 +309,7 @@ def test_the_shape_of_a_tree_agrees_with_its_cells(domains, order):
         )
         for level in range(len(question.costs))
     ]
-    splits = [Split(*question.parents(level)) for level in range(1, len(question.costs))]
+    splits = [AxisSplit(*question.parents(level)) for level in range(1, len(question.costs))]
     assert list(shape.deltas) == pytest.approx(tree_deltas(splits, sizes))
     assert list(shape.resolutions) == pytest.approx([float(each.max()) for each in sizes])
     assert sum(np.prod(each) for each in question.shapes) <= 3000

@@ -14,10 +14,10 @@ import pytest
 import lapwing as lw
 from helpers.linked_homes import SCHEMA as HOMES
 from helpers.linked_homes import tables
-from lapwing.cli.console import shown_progress
+from lapwing.cli.console import console_progress
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.release.runs import watching
-from lapwing.release.runs.watching import told, watched
+from lapwing.release.runs.watching import report_progress, watch_releases
 
 NAMES = ["a", "b", "c", "d"]
 SCHEMA = {"fields": [{"name": name, "type": "boolean", "constraints": {"required": True}} for name in NAMES]}
@@ -41,7 +41,7 @@ def terminal(monkeypatch):
 
 def seen(call):
     steps = []
-    with watched(steps.append):
+    with watch_releases(steps.append):
         call()
     return steps
 
@@ -71,7 +71,7 @@ def test_steps_are_a_function_of_the_answers(tmp_path):
 def test_a_terminal_shows_the_step_the_share_and_the_time(monkeypatch):
     screen = terminal(monkeypatch)
 
-    with shown_progress(quiet=False):
+    with console_progress(quiet=False):
         lw.synthesize(DATA, SCHEMA, epsilon=5, mechanism=QUICK, seed=1)
 
     shown = screen.getvalue()
@@ -82,7 +82,7 @@ def test_a_terminal_shows_the_step_the_share_and_the_time(monkeypatch):
 def test_the_bar_of_a_release_that_fails_is_taken_away(monkeypatch):
     screen = terminal(monkeypatch)
 
-    with pytest.raises(lw.LapwingError), shown_progress(quiet=False):
+    with pytest.raises(lw.LapwingError), console_progress(quiet=False):
         lw.synthesize(DATA, SCHEMA, epsilon=-1)
 
     lw.synthesize(DATA, SCHEMA, epsilon=1, mechanism=QUICK)
@@ -94,7 +94,7 @@ def test_nothing_is_shown_when_quiet_or_where_no_terminal_is(monkeypatch, stream
     screen = stream()
     monkeypatch.setattr("sys.stderr", screen)
 
-    with shown_progress(quiet=quiet):
+    with console_progress(quiet=quiet):
         lw.synthesize(DATA, SCHEMA, epsilon=5, mechanism=QUICK)
 
     assert screen.getvalue() == ""
@@ -230,8 +230,12 @@ def test_without_a_record_nothing_was_told_and_so_nothing_spent(end, kind):
 def test_a_bar_is_closed_when_work_is_interrupted(monkeypatch):
     screen = terminal(monkeypatch)
 
-    with pytest.raises(KeyboardInterrupt), watching.shown(True, first="work", of="done"), watched(interrupt):
-        told("work", 0.5)
+    with (
+        pytest.raises(KeyboardInterrupt),
+        watching.show_progress(True, first="work", of="done"),
+        watch_releases(interrupt),
+    ):
+        report_progress("work", 0.5)
 
     assert "work" in screen.getvalue()
     assert not watching._TAKEN.locked()
@@ -264,30 +268,30 @@ def test_two_releases_at_once_each_tell_their_own_function():
 def test_of_two_bars_at_once_one_is_shown(monkeypatch):
     screen = terminal(monkeypatch)
 
-    with watching.shown(True, first="first", of="done"):
+    with watching.show_progress(True, first="first", of="done"):
         thread = threading.Thread(target=lambda: one_step("second"))
         thread.start()
         thread.join()
-        told("first", 0.5)
+        report_progress("first", 0.5)
 
     assert "first" in screen.getvalue()
     assert "second" not in screen.getvalue()
 
 
 def one_step(what):
-    with watching.shown(True, first=what, of="done"):
-        told(what, 0.5)
+    with watching.show_progress(True, first=what, of="done"):
+        report_progress(what, 0.5)
 
 
 NOTEBOOK = """
 import time
 from lapwing.release.runs import watching
-from lapwing.release.runs.watching import told
+from lapwing.release.runs.watching import report_progress
 watching._AFTER = 0.05
 for each in ("short", "long"):
     with watching.following(None, first=each, of="done"):
         for share in (0.1, 0.5):
-            told(each, share)
+            report_progress(each, share)
             time.sleep(0.2 * (each == "long"))
 """
 

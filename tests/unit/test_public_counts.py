@@ -8,7 +8,7 @@ import lapwing as lw
 from helpers.command import lapwing
 from lapwing.model.evidence import AskedTable
 from lapwing.release.queries import public_counts
-from lapwing.schema.groupings.grouping import cut, identity
+from lapwing.schema.groupings.grouping import identity, interval_grouping
 from lapwing.schema.schemas import Schema
 
 FIELDS = [
@@ -32,7 +32,10 @@ def schema_of(*tables):
 def asked(schema, names, ends=None):
     """Return public counts as a nested list, None where unknown; `ends` cut the age."""
     domains = [schema.field(name).domain for name in names]
-    groupings = [cut(domain, np.array(ends)) if domain.values == 6 and ends else identity(domain) for domain in domains]
+    groupings = [
+        interval_grouping(domain, np.array(ends)) if domain.values == 6 and ends else identity(domain)
+        for domain in domains
+    ]
     counts, known = public_counts(schema, AskedTable(names, groupings))
     return np.where(known, counts, None).tolist()
 

@@ -13,7 +13,7 @@ from lapwing.model.laws import uniform_law
 from lapwing.model.model import Indexed, ReleasedModel
 from lapwing.model.rows import sample_codes
 from lapwing.model.sampling import public_margins
-from lapwing.model.sampling.public_margins import raked_to_public
+from lapwing.model.sampling.public_margins import rake_to_public
 from lapwing.model.sampling.public_strata import Links, atom_cells, public_strata, rounded, whole_counts
 from lapwing.schema.public_tables.cells import coded_tables, public_total
 from lapwing.schema.schemas import Schema
@@ -203,7 +203,7 @@ def test_the_model_holds_every_table_to_nine_digits() -> None:
     schema = schema_with(BY_AGE_AND_SEX, BY_SEX_AND_TOWN)
     flat = {field.name: Indexed(np.zeros(1, dtype=np.uint8), uniform_law(field.domain)) for field in schema.columns}
     model = ReleasedModel(weights=np.ones(1), rows=7, laws=flat)
-    raked = raked_to_public(model, schema, np.random.default_rng(1))
+    raked = rake_to_public(model, schema, np.random.default_rng(1))
     strata = public_strata(raked.model, schema)
     assert strata is not None
     for own, table in zip(strata.cells, coded_tables(schema), strict=True):
@@ -216,7 +216,7 @@ def test_whole_counts_come_out_whole_where_raking_ended_early() -> None:
     schema = schema_with(BY_TOWN)
     flat = {field.name: Indexed(np.zeros(1, dtype=np.uint8), uniform_law(field.domain)) for field in schema.columns}
     rng = np.random.default_rng(1)
-    raked = raked_to_public(ReleasedModel(weights=np.ones(1), rows=7, laws=flat), schema, rng).model
+    raked = rake_to_public(ReleasedModel(weights=np.ones(1), rows=7, laws=flat), schema, rng).model
     is_a = atom_cells(raked, coded_tables(schema)[0]) == 0
     weights = raked.weights * np.where(is_a, 1.0001, 0.9999)
     early = ReleasedModel(weights=weights, rows=raked.rows, laws=raked.laws)
@@ -265,7 +265,7 @@ def test_a_cell_without_an_atom_is_given_some() -> None:
         type(uniform_law(schema.columns[0].domain))(np.array([0, 1]), np.array([0]), np.array([1]), np.ones(1)),
     )
     model = ReleasedModel(weights=np.ones(1), rows=7, laws={**laws, "town": only_a})
-    raked = raked_to_public(model, schema, np.random.default_rng(1)).model
+    raked = rake_to_public(model, schema, np.random.default_rng(1)).model
     (codes,) = sample_codes(raked, schema, 1000, np.random.default_rng(2))
     assert np.bincount(codes["town"], minlength=3)[0] == 500
 
@@ -274,7 +274,7 @@ def test_nothing_changes_without_public_tables() -> None:
     schema = schema_with()
     laws = {field.name: Indexed(np.zeros(1, dtype=np.uint8), uniform_law(field.domain)) for field in schema.columns}
     model = ReleasedModel(weights=np.ones(1), rows=7, laws=laws)
-    assert raked_to_public(model, schema, np.random.default_rng(1)).model is model
+    assert rake_to_public(model, schema, np.random.default_rng(1)).model is model
     assert public_strata(model, schema) is None
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from lapwing.errors import CapacityError, ParameterError
 from lapwing.kernel.budget.budget import Budget
-from lapwing.kernel.noise_law import NoiseLaw, Sensitivity, calibrated
+from lapwing.kernel.noise_law import NoiseLaw, Sensitivity, calibrate_noise
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts
 from lapwing.kernel.questions.registered import answer_from_dict, question_from_dict
 from lapwing.rows.source import code_table
@@ -84,13 +84,13 @@ def test_the_worst_neighbour_loses_exactly_the_cost(relation, max_rows, cost):
 
 
 def test_noise_laws_are_exact_rationals():
-    assert calibrated(Sensitivity(1, 1), Budget.pure("0.1")).parameter == 10
-    assert calibrated(Sensitivity(6, 18), Budget.zcdp("0.5")) == NoiseLaw("gaussian", Fraction(18))
+    assert calibrate_noise(Sensitivity(1, 1), Budget.pure("0.1")).parameter == 10
+    assert calibrate_noise(Sensitivity(6, 18), Budget.zcdp("0.5")) == NoiseLaw("gaussian", Fraction(18))
 
 
 def test_a_budget_too_small_for_64_bit_counts_is_refused():
     with pytest.raises(ParameterError, match="larger budget"):
-        calibrated(Sensitivity(1, 1), Budget("pure", Fraction(1, 2**52)))
+        calibrate_noise(Sensitivity(1, 1), Budget("pure", Fraction(1, 2**52)))
 
 
 @pytest.mark.parametrize(

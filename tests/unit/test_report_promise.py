@@ -16,7 +16,7 @@ from lapwing.extras.evaluate.report.promise import promise_section
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.budget.conversions import epsilon_for
 from lapwing.model.certificate.attack import most_found, most_right, up
-from lapwing.model.certificate.cost_lines import Requested
+from lapwing.model.certificate.cost_lines import RequestedBudget
 from lapwing.present.attacks import detail_facts
 from lapwing.present.document import Table
 
@@ -86,7 +86,7 @@ def test_certificate_and_report_state_one_number_for_one_attack(asked):
 
 def test_lists_of_texts_count_in_the_report_and_say_nothing_of_several_units():
     paid = small_saved().certificate
-    certificate = replace(paid, delta=Fraction(1, 100), epsilons=(), requested=Requested(rho=paid.total.amount))
+    certificate = replace(paid, delta=Fraction(1, 100), epsilons=(), requested=RequestedBudget(rho=paid.total.amount))
 
     accusing, guessing = [each for each in promise_section(certificate).folded if isinstance(each, Table)]
 

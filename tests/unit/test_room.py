@@ -22,7 +22,7 @@ from lapwing.kernel.room.room import Room
 from lapwing.kernel.room.transcript import NoTranscript
 from lapwing.kernel.terms import Terms
 from lapwing.rows.source import code_table
-from lapwing.schema.groupings.grouping import identity, shifted
+from lapwing.schema.groupings.grouping import identity, prefix_grouping
 from lapwing.schema.schemas import Schema
 
 SCHEMA = Schema.from_dict(
@@ -66,7 +66,7 @@ def room(*, source=None, bits=None, sink=None, budget=1, recorded=(), terms=TERM
 def test_without_noise_the_answers_are_the_exact_tables():
     both = MarginalCounts(
         columns=("age", "kind"),
-        groupings=(shifted(SCHEMA.field("age").domain, 2), identity(SCHEMA.field("kind").domain)),
+        groupings=(prefix_grouping(SCHEMA.field("age").domain, 2), identity(SCHEMA.field("kind").domain)),
         cost=Budget.pure(Fraction(1, 2)),
     )
 

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from lapwing.model.sampling.descent import PairTables, descended
+from lapwing.model.sampling.descent import PairTables, swap_downhill
 
 
 def _tables(seed: int, candidates: int = 600, chosen: int = 250) -> tuple[PairTables, np.ndarray, np.ndarray]:
@@ -28,7 +28,7 @@ def _misfit(tables: PairTables, chosen: np.ndarray) -> float:
 def test_swaps_take_most_of_the_misfit_away(seed: int):
     tables, start, free = _tables(seed)
 
-    found = descended(tables, start, free, np.random.default_rng(seed))
+    found = swap_downhill(tables, start, free, np.random.default_rng(seed))
 
     assert _misfit(tables, found) < 0.5 * _misfit(tables, start)
     assert found.sum() == start.sum()
@@ -38,7 +38,7 @@ def test_swaps_take_most_of_the_misfit_away(seed: int):
 def test_candidates_that_are_not_free_stay_as_they_are(seed: int):
     tables, start, free = _tables(seed)
 
-    found = descended(tables, start, free, np.random.default_rng(seed))
+    found = swap_downhill(tables, start, free, np.random.default_rng(seed))
 
     assert np.array_equal(found[~free], start[~free])
     assert not np.array_equal(found[free], start[free])
@@ -66,7 +66,7 @@ def test_the_start_is_not_modified_and_the_generator_decides():
     tables, start, free = _tables(1)
     before = start.copy()
 
-    one, same, other = (descended(tables, start, free, np.random.default_rng(seed)) for seed in (5, 5, 6))
+    one, same, other = (swap_downhill(tables, start, free, np.random.default_rng(seed)) for seed in (5, 5, 6))
 
     assert np.array_equal(start, before)
     assert np.array_equal(one, same)
@@ -79,13 +79,13 @@ def test_without_anybody_to_swap_the_start_is_returned(which: str):
     start = {"nothing free": start, "all chosen": np.ones_like(start), "none chosen": np.zeros_like(start)}[which]
     free = np.zeros_like(free) if which == "nothing free" else free
 
-    assert np.array_equal(descended(tables, start, free, np.random.default_rng(0)), start)
+    assert np.array_equal(swap_downhill(tables, start, free, np.random.default_rng(0)), start)
 
 
 def test_a_start_that_fits_is_not_made_worse():
     tables, start, free = _tables(4)
     fitting = PairTables(cells=tables.cells, sizes=tables.sizes, pairs=tables.pairs, targets=tables.counts(start))
 
-    found = descended(fitting, start, free, np.random.default_rng(0))
+    found = swap_downhill(fitting, start, free, np.random.default_rng(0))
 
     assert _misfit(fitting, found) == 0

@@ -10,7 +10,7 @@ import pytest
 import lapwing as lw
 from lapwing.errors import ParameterError
 from lapwing.kernel.questions.linear_statistics.question import RowStatistic
-from lapwing.model.statistics.expressions import compiled
+from lapwing.model.statistics.expressions import compile_statistic
 from lapwing.rows.out.decode import records
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import Schema
@@ -35,7 +35,7 @@ def coded(*rows):
 
 
 def values_of(f, codes, bounds=(-1, 1)):
-    statistic = compiled(lw.row_function(f, bounds), SCHEMA)
+    statistic = compile_statistic(lw.row_function(f, bounds), SCHEMA)
     return statistic.values_of_records(records(codes, SCHEMA)).tolist()
 
 
@@ -189,7 +189,7 @@ def test_what_a_function_does_to_its_record_stays_there():
 
 
 def test_bounds_that_are_no_multiples_are_rounded_inwards():
-    statistic = compiled(lw.row_function(lambda record: record["k"] - 4, bounds=(-0.1, 0.3)), SCHEMA)
+    statistic = compile_statistic(lw.row_function(lambda record: record["k"] - 4, bounds=(-0.1, 0.3)), SCHEMA)
 
     found = statistic.values_of_records(records(coded(FIRST, {**FIRST, "k": 9}), SCHEMA))
 
@@ -210,7 +210,7 @@ def test_bounds_increase_within_minus_one_to_one(bounds):
 
 def test_bounds_closer_than_a_multiple_are_refused():
     with pytest.raises(ParameterError, match=r"a row function needs bounds -1 <= lower < upper <= 1, in 2\*\*-16"):
-        compiled(lw.row_function(len, bounds=(0, 1e-6)), SCHEMA)
+        compile_statistic(lw.row_function(len, bounds=(0, 1e-6)), SCHEMA)
 
 
 def test_what_cannot_be_called_is_refused():
@@ -221,7 +221,7 @@ def test_what_cannot_be_called_is_refused():
 
 
 def test_a_row_function_that_was_read_back_has_no_code():
-    statistic = compiled(lw.row_function(len), SCHEMA)
+    statistic = compile_statistic(lw.row_function(len), SCHEMA)
 
     again = RowStatistic.from_dict(statistic.to_dict())
 

@@ -11,9 +11,9 @@ from lapwing.errors import SchemaError
 from lapwing.rows.out.decode import decode, decode_column
 from lapwing.schema.fields import Field
 from lapwing.schema.rules.codes import OrderPair, components
-from lapwing.schema.rules.search import completed
+from lapwing.schema.rules.search import complete_row
 from lapwing.schema.schemas import Schema
-from lapwing.schema.values import shown
+from lapwing.schema.values import shown_values
 
 
 def broken(rule: dict[str, Any], **codes: list[int]) -> list[bool]:
@@ -142,7 +142,7 @@ def test_a_range_of_cells_is_wide_where_it_forbids_and_narrow_where_it_demands()
 def test_the_numbers_of_codes_are_those_that_rows_show(field: Field) -> None:
     codes = np.arange(min(field.domain.values, 50))
 
-    least, most = shown(field).ends(codes)
+    least, most = shown_values(field).ends(codes)
 
     found = decode_column(field, codes).to_physical().to_numpy()
     assert (least == most).all()
@@ -187,7 +187,7 @@ def test_rows_of_the_largest_domains_are_completed() -> None:
     rules = [{"order": ["a", "b"], "strict": True}, {"sum": {"a": 3, "b": 1}, "equals": "c"}]
     schema = Schema.from_dict({"fields": fields, "rules": rules})
 
-    row = completed(schema, {"a": np.array([[10**15, 10**15 + 10]])}, ("a", "b", "c"))
+    row = complete_row(schema, {"a": np.array([[10**15, 10**15 + 10]])}, ("a", "b", "c"))
 
     assert row is not None
     assert row["a"] in range(10**15, 10**15 + 10)
@@ -281,7 +281,7 @@ def test_rules_of_a_component_without_a_row_are_named(case: str) -> None:
 
 def test_columns_that_may_be_missing_make_an_order_in_a_circle_possible() -> None:
     schema = schema_of({"order": ["day", "week"], "strict": True}, {"order": ["week", "day"], "strict": True})
-    row = completed(schema, {}, ("day", "week"))
+    row = complete_row(schema, {}, ("day", "week"))
 
     assert row is not None
     assert row["day"] == schema.field("day").domain.last or row["week"] == schema.field("week").domain.last
@@ -312,7 +312,7 @@ def test_a_row_is_found_again_whatever_the_order_in_which_columns_are_asked_for(
     rules = [{"sum": ["a", "b"], "equals": "c"}, {"never": {"c": {"maximum": 17}}}]
     schema = Schema.from_dict({"fields": fields, "rules": rules})
 
-    found = [completed(schema, {}, tuple(names)) for names in ("abc", "bac", "cba")]
+    found = [complete_row(schema, {}, tuple(names)) for names in ("abc", "bac", "cba")]
 
     assert found[0] is not None
     assert found[0] == found[1] == found[2]

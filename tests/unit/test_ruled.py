@@ -6,11 +6,11 @@ import pytest
 from helpers.ruled_tables import TANGLED
 from lapwing.model.laws import Laws, laws_from_probabilities
 from lapwing.model.model import Bernoulli, Indexed, ReleasedModel, Spans, narrow
-from lapwing.model.sampling.fixed import KnownTuples, fixed_map, pinned, points
-from lapwing.model.sampling.keeping import kept_components, rule_components, taken_back
+from lapwing.model.sampling.fixed import KnownTuples, fixed_map, pin_columns, points
+from lapwing.model.sampling.keeping import kept_components, restore_rows, rule_components
 from lapwing.model.sampling.marginals import marginal
-from lapwing.model.sampling.repair import Pool, repaired
-from lapwing.model.sampling.ruled import moved_in_cells, ruled
+from lapwing.model.sampling.repair import Pool, repair_rows
+from lapwing.model.sampling.ruled import enforce_rules, moved_in_cells
 from lapwing.schema.groupings.grouping import identity
 from lapwing.schema.schemas import Schema
 
@@ -42,7 +42,7 @@ def test_of_a_row_that_breaks_a_rule_the_last_column_gives_way():
     schema = Schema.from_dict({"fields": FLAGS, "rules": [{"never": {"child": True, "work": True}}]})
     model = independent(schema, {"child": [0.75, 0.25], "work": [0.5, 0.5], "other": [0.9, 0.1]})
 
-    found = ruled(model, schema, np.random.default_rng(1))
+    found = enforce_rules(model, schema, np.random.default_rng(1))
 
     for name in ("child", "other"):
         assert shares(found.model, schema, name) == pytest.approx(shares(model, schema, name), abs=1e-9)
@@ -57,7 +57,7 @@ def test_the_effect_gives_way_and_the_cause_stays():
     )
     model = independent(schema, {"child": [0.25, 0.75], "work": [0.25, 0.75], "other": [0.9, 0.1]})
 
-    found = ruled(model, schema, np.random.default_rng(1)).model
+    found = enforce_rules(model, schema, np.random.default_rng(1)).model
 
     assert shares(found, schema, "child")[1] == pytest.approx(0.75, abs=1e-9)
     assert shares(found, schema, "work")[1] == pytest.approx(0.1875, abs=0.01)  # of those who are no child
@@ -73,7 +73,7 @@ def test_columns_outside_rules_keep_their_laws_and_their_weights():
         laws[field.name] = Indexed(narrow(rng.integers(0, 7, 40)), table)
     model = ReleasedModel(weights=rng.random(40), rows=500, laws=laws)
 
-    found = ruled(model, schema, np.random.default_rng(2)).model
+    found = enforce_rules(model, schema, np.random.default_rng(2)).model
 
     assert shares(found, schema, "free") == pytest.approx(shares(model, schema, "free"), abs=1e-12)
     assert found.weights.sum() == pytest.approx(model.weights.sum())
@@ -87,7 +87,7 @@ def test_a_sum_is_added_up_and_its_terms_stay():
     schema = Schema.from_dict({"fields": DIGITS, "rules": [{"sum": ["a", "b"], "equals": "c"}]})
     model = independent(schema, {"a": [0.1] * 10, "b": [0.05, 0.95], "c": [0.5, 0.5]})
 
-    found = ruled(model, schema, np.random.default_rng(1)).model
+    found = enforce_rules(model, schema, np.random.default_rng(1)).model
 
     codes = points(found, ["a", "b", "c"])
     assert (codes["a"] + codes["b"] == codes["c"]).all()
@@ -98,9 +98,9 @@ def test_a_sum_is_added_up_and_its_terms_stay():
 def test_a_model_that_keeps_the_rules_is_left_alone():
     schema = Schema.from_dict({"fields": FLAGS, "rules": [{"never": {"child": True, "work": True}}]})
     model = independent(schema, {"child": [0.75, 0.25], "work": [0.5, 0.5], "other": [0.9, 0.1]})
-    first = ruled(model, schema, np.random.default_rng(1)).model
+    first = enforce_rules(model, schema, np.random.default_rng(1)).model
 
-    again = ruled(first, schema, np.random.default_rng(9))
+    again = enforce_rules(first, schema, np.random.default_rng(9))
 
     assert again.moved == 0
     assert again.by_rule == (0.0,)
@@ -113,7 +113,7 @@ def test_a_model_of_broken_rows_only_takes_a_row_that_keeps_the_rules():
     schema = Schema.from_dict({"fields": DIGITS, "rules": rules})
     model = independent(schema, {"a": [0.0, 1.0], "b": [1.0], "c": [1.0]})
 
-    found = ruled(model, schema, np.random.default_rng(1))
+    found = enforce_rules(model, schema, np.random.default_rng(1))
 
     assert {name: set(codes.tolist()) for name, codes in points(found.model, ["a", "b", "c"]).items()} == {
         "a": {0},
@@ -179,7 +179,7 @@ def test_fixed_columns_stay_when_rows_are_repaired():
     codes = {"a": rng.integers(0, 10, 500), "b": rng.integers(0, 10, 500), "c": rng.integers(0, 19, 500)}
     pool = Pool({name: np.zeros(0, dtype=np.int64) for name in codes}, np.zeros(0))
 
-    found, is_lost = repaired(component, codes, pool, rng, fixed={"a", "c"})
+    found, is_lost = repair_rows(component, codes, pool, rng, fixed={"a", "c"})
 
     assert (found["a"] == codes["a"]).all()
     assert (found["c"] == codes["c"]).all()
@@ -193,7 +193,7 @@ def test_a_model_that_was_not_ruled_holds_rows_to_nothing():
     model = independent(schema, {"child": [0.75, 0.25], "work": [0.5, 0.5], "other": [0.9, 0.1]})
 
     assert kept_components(model, schema) == ()
-    assert len(kept_components(ruled(model, schema, np.random.default_rng(1)).model, schema)) == 1
+    assert len(kept_components(enforce_rules(model, schema, np.random.default_rng(1)).model, schema)) == 1
 
 
 def test_a_row_that_was_moved_takes_maps_from_causes_to_effects():
@@ -204,7 +204,9 @@ def test_a_row_that_was_moved_takes_maps_from_causes_to_effects():
     atoms = {"a": np.array([0, 1]), "b": np.array([4, 5]), "c": np.array([7, 8])}
     codes = {"a": np.array([1]), "b": np.array([4]), "c": np.array([7])}
 
-    taken_back((component.fixed(atoms, np.ones(2), is_settled=True),), codes, {name: atoms[name][:1] for name in "abc"})
+    restore_rows(
+        (component.fixed(atoms, np.ones(2), is_settled=True),), codes, {name: atoms[name][:1] for name in "abc"}
+    )
 
     assert {name: values.tolist() for name, values in codes.items()} == {"a": [1], "b": [5], "c": [8]}
 
@@ -278,7 +280,7 @@ def mixture() -> ReleasedModel:
 
 
 def test_each_atom_holds_one_code_and_weights_are_shared():
-    found = pinned(mixture(), ["kind", "age", "flag"], np.random.default_rng(1), least=1000)
+    found = pin_columns(mixture(), ["kind", "age", "flag"], np.random.default_rng(1), least=1000)
 
     codes = points(found, ["kind", "age", "flag"])
     tens = np.searchsorted([10, 30], codes["age"], side="right")
@@ -288,7 +290,7 @@ def test_each_atom_holds_one_code_and_weights_are_shared():
 
 
 def test_codes_follow_the_law_of_their_atom():
-    found = pinned(mixture(), ["kind", "flag"], np.random.default_rng(2), least=5000)
+    found = pin_columns(mixture(), ["kind", "flag"], np.random.default_rng(2), least=5000)
 
     codes = points(found, ["kind", "flag"])
     kinds = np.bincount(codes["kind"], found.weights, minlength=9) / found.weights.sum()
@@ -299,9 +301,9 @@ def test_codes_follow_the_law_of_their_atom():
 
 
 def test_points_are_never_split():
-    first = pinned(mixture(), ["kind", "age"], np.random.default_rng(3), least=100)
+    first = pin_columns(mixture(), ["kind", "age"], np.random.default_rng(3), least=100)
 
-    again = pinned(first, ["age", "kind"], np.random.default_rng(4), least=10_000)
+    again = pin_columns(first, ["age", "kind"], np.random.default_rng(4), least=10_000)
 
     assert again.atoms == first.atoms
     assert (again.weights == first.weights).all()

@@ -16,7 +16,7 @@ from lapwing.model.files import SavedRelease
 from lapwing.model.laws import uniform_law
 from lapwing.model.model import LogLinear, ReleasedModel, Spans
 from lapwing.model.sampling.given_rows import rows_given
-from lapwing.release.runs.finishing import finished_model
+from lapwing.release.runs.finishing import postprocess_model
 from lapwing.schema.schemas import Schema
 
 FEW_ORDERED = ("cat", "big", "a", "job")
@@ -195,7 +195,7 @@ def test_a_guessed_map_is_said_from_two_hundredths_of_the_weight_on(broke, warne
     laws = {"code": Spans(np.array([0, 0]), np.array([1, 1])), "group": Spans(np.array([0, 1]), np.array([1, 2]))}
     model = ReleasedModel(weights=np.array([1 - broke, broke]), rows=100, laws=laws)
 
-    assert len(finished_model(model, schema, 1).warnings) == warned
+    assert len(postprocess_model(model, schema, 1).warnings) == warned
 
 
 def test_a_checker_that_bites():

@@ -13,7 +13,7 @@ from helpers.models import joint, random_model, small_schema
 from lapwing.errors import LapwingWarning, ParameterError
 from lapwing.model.laws import point_laws, uniform_law
 from lapwing.model.model import Bernoulli, LogLinear, ReleasedModel, Spans
-from lapwing.model.sampling.conditions import conditioned
+from lapwing.model.sampling.conditions import condition_model
 from lapwing.schema.conditions import Between, wanted_runs
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.grouping import identity
@@ -120,7 +120,7 @@ def test_values_become_runs_of_codes_or_are_refused(field: Field, wanted: Any, r
 
 
 def condition(model: ReleasedModel, schema: Schema, where: Any) -> ReleasedModel:
-    return conditioned(model, schema, where).model
+    return condition_model(model, schema, where).model
 
 
 WHERES: list[dict[str, Any]] = [

@@ -13,7 +13,7 @@ from lapwing.model.laws import Laws, point_laws, uniform_law
 from lapwing.model.model import Bernoulli, Indexed, LogLinear, ReleasedModel, Spans, narrow
 from lapwing.model.rows import sample_codes
 from lapwing.model.sampling import log_linear, row_choice
-from lapwing.model.sampling.conditions import conditioned
+from lapwing.model.sampling.conditions import condition_model
 from lapwing.model.sampling.draws import row_ends
 from lapwing.model.sampling.grouped import GroupedColumn
 from lapwing.model.sampling.marginals import marginal
@@ -205,7 +205,7 @@ def test_a_condition_that_no_atom_meets_gives_matching_rows_and_expects_none():
     )
     model = ReleasedModel(weights=model.weights, rows=1000, laws=model.laws, log_linear=part)
 
-    given = conditioned(model, SCHEMA, {"colour": "red"})
+    given = condition_model(model, SCHEMA, {"colour": "red"})
     found = drawn(given.model, SCHEMA, 70, 1, chunk=20, is_matched=given.is_matched)
 
     assert not given.is_matched
@@ -220,7 +220,7 @@ def test_starts_are_the_atoms_that_match_in_most_columns():
     )
     model = model_at(SCHEMA, part, codes)
 
-    given = conditioned(model, SCHEMA, {"flag": True, "colour": "red", "age": Between(6, 7)})
+    given = condition_model(model, SCHEMA, {"flag": True, "colour": "red", "age": Between(6, 7)})
 
     assert given.model.atoms == 1
     assert given.model.laws["flag"].laws.starts.tolist() == [1]

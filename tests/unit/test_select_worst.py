@@ -22,13 +22,13 @@ from lapwing.errors import CapacityError, ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.registered import question_from_dict
 from lapwing.kernel.questions.select_worst import question as questions
-from lapwing.kernel.questions.select_worst.question import Selected, SelectWorst
+from lapwing.kernel.questions.select_worst.question import Selection, SelectWorst
 from lapwing.kernel.room.room import Room
 from lapwing.kernel.room.transcript import NoTranscript
 from lapwing.kernel.terms import Terms
 from lapwing.rows.source import code_table
 from lapwing.schema.groupings.domains import Domain
-from lapwing.schema.groupings.grouping import cut, identity, shifted
+from lapwing.schema.groupings.grouping import identity, interval_grouping, prefix_grouping
 from lapwing.schema.groupings.hierarchies import merge_groups
 from lapwing.schema.schemas import Schema
 
@@ -124,7 +124,7 @@ def test_a_malformed_question_is_refused(parts, message):
 
 
 def test_tables_beyond_the_cell_limit_are_refused_however_large_their_product():
-    wide = shifted(Domain(2**32, 0, missing=True, ordered=True, continuous=True), 10)
+    wide = prefix_grouping(Domain(2**32, 0, missing=True, ordered=True, continuous=True), 10)
 
     for columns in (2, 60):
         with pytest.raises(CapacityError, match="fewer or coarser tables"):
@@ -138,7 +138,7 @@ def test_tables_beyond_the_cell_limit_are_refused_however_large_their_product():
 
 def test_levels_are_nested_in_the_first_and_need_not_be_in_each_other():
     domain = SCHEMA.field("age").domain
-    fine, thirds, halves = identity(domain), cut(domain, [4, 8]), cut(domain, [6])
+    fine, thirds, halves = identity(domain), interval_grouping(domain, [4, 8]), interval_grouping(domain, [6])
 
     assert merge_groups(fine, thirds).tolist() == [0] * 4 + [1] * 4 + [2] * 4 + [3]
     assert merge_groups(thirds, halves) is None
@@ -157,7 +157,11 @@ def test_the_digest_changes_with_every_part_of_the_question():
     base = {"estimates": np.ones(asked().estimates.size), "penalties": np.zeros(len(PAIRS), dtype=np.int64)}
     one_estimate, one_penalty = base["estimates"].copy(), base["penalties"].copy()
     one_estimate[3], one_penalty[1] = -1, 1
-    other_levels = (LEVELS[0], (LEVELS[1][0], cut(SCHEMA.field("age").domain, [3]), LEVELS[1][2]), LEVELS[2])
+    other_levels = (
+        LEVELS[0],
+        (LEVELS[1][0], interval_grouping(SCHEMA.field("age").domain, [3]), LEVELS[1][2]),
+        LEVELS[2],
+    )
     variants = [
         asked(**base),
         asked(**base | {"estimates": one_estimate}),
@@ -233,4 +237,4 @@ def test_a_question_read_back_or_only_planned_is_refused():
 
 def test_a_choice_outside_the_candidates_is_refused():
     with pytest.raises(ParameterError, match="cannot be number"):
-        Selected(asked(), len(PAIRS), 1)
+        Selection(asked(), len(PAIRS), 1)

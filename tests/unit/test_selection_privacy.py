@@ -13,7 +13,7 @@ from helpers.selections import question, scores_of
 from lapwing.kernel.noise.selection import exponential_mechanism
 from lapwing.kernel.questions.answering import PrivateRows
 from lapwing.kernel.questions.select_worst.answer import answer_select_worst
-from lapwing.kernel.questions.select_worst.question import Selected
+from lapwing.kernel.questions.select_worst.question import Selection
 from lapwing.kernel.terms import Terms
 from lapwing.rows.exact_tables import ExactTables
 from lapwing.rows.source import code_table
@@ -96,7 +96,7 @@ def test_brute_force_attains_the_sensitivity_of_a_score_and_never_passes_it(rela
 @pytest.mark.parametrize("notion", ["pure", "zcdp"])
 def test_the_worst_neighbour_loses_exactly_the_cost(relation, max_rows, notion):
     whole = asked(unit_schema(max_rows), notion=notion, epsilon=Fraction(2, 7))
-    answer = Selected(whole, 0, whole.sensitivity(relation, max_rows).l1)
+    answer = Selection(whole, 0, whole.sensitivity(relation, max_rows).l1)
 
     losses = [answer.privacy_loss(*pair) for pair in scores_of_neighbours(relation, max_rows)]
 
@@ -125,7 +125,7 @@ def laws_of_neighbours(relation, max_rows, epsilon, size):
 
 def few(notion, epsilon, size, sensitivity):
     whole = question(("x",), ((identity(unit_schema(1).field("x").domain),),), (((0, 0),),) * size)
-    return Selected(
+    return Selection(
         question(whole.columns, whole.levels, whole.candidates, epsilon=epsilon, notion=notion), 0, sensitivity
     )
 

@@ -13,7 +13,7 @@ from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.kernel.questions.registered import answer_from_dict
-from lapwing.kernel.questions.select_worst.question import Selected
+from lapwing.kernel.questions.select_worst.question import Selection
 from lapwing.mechanisms import registry
 from lapwing.model.certificate.certificate import CERTIFICATES
 from lapwing.model.certificate.cost_lines import CostLine
@@ -82,7 +82,7 @@ def test_a_saved_selection_over_columns_that_the_schema_lacks_is_refused():
     domain = release.schema.field("flag").domain
     read = Schema.from_dict({"fields": [SCHEMA["fields"][0] | {"name": "other"}]}).field("other").domain
     levels = (levels_of(read),)
-    foreign = Selected(question(("other",), levels, tables_over(levels, (1,))), 0, 1)
+    foreign = Selection(question(("other",), levels, tables_over(levels, (1,))), 0, 1)
 
     for answer in (foreign, answer_from_dict(foreign.to_dict())):
         with pytest.raises(ParameterError, match="no modelled column"):

@@ -13,8 +13,8 @@ from lapwing.model.laws import uniform_law
 from lapwing.model.model import LogLinear, ReleasedModel
 from lapwing.model.rows import sample_codes
 from lapwing.model.sampling import grouped
-from lapwing.model.sampling.conditions import conditioned
-from lapwing.schema.groupings.grouping import cut, identity
+from lapwing.model.sampling.conditions import condition_model
+from lapwing.schema.groupings.grouping import identity, interval_grouping
 from lapwing.schema.schemas import Schema
 
 FIELDS = [
@@ -33,7 +33,7 @@ def released(free=(0, 1)) -> ReleasedModel:
     c = (a >= 3) ^ (rng.random(ATOMS) < 0.2)
     domains = {field.name: field.domain for field in SCHEMA.columns}
     whole = {name: identity(domain) for name, domain in domains.items()}
-    half = cut(domains["a"], [3])
+    half = interval_grouping(domains["a"], [3])
     part = LogLinear(
         tables=(("a", "b"), ("c", "a"), ("b",)),
         groupings=((whole["a"], whole["b"]), (whole["c"], half), (whole["b"],)),
@@ -57,7 +57,7 @@ def test_free_theta_is_fitted_to_all_atoms_and_the_rest_stays_as_it_is() -> None
     model = released(free=(0, 1))
     part = model.log_linear
 
-    found = grouped.settled(part)
+    found = grouped.settle_theta(part)
 
     codes = {name: law.index.astype(int) for name, law in model.laws.items()}
     joint = np.zeros((4, 6, 2))
@@ -67,16 +67,16 @@ def test_free_theta_is_fitted_to_all_atoms_and_the_rest_stays_as_it_is() -> None
     assert np.abs(tables(exact_law(SCHEMA, part))[0] - tables(joint)[0]).sum() / 2 > 0.3
     assert found.free == ()
     assert not found.thetas[2].any()
-    assert grouped.settled(part) is found
-    assert grouped.settled(found) is found
+    assert grouped.settle_theta(part) is found
+    assert grouped.settle_theta(found) is found
 
 
 def test_rows_of_a_condition_follow_theta_of_all_atoms() -> None:
     model = released()
 
-    found = conditioned(model, SCHEMA, {"b": 3}).model
+    found = condition_model(model, SCHEMA, {"b": 3}).model
 
-    for cut_theta, theta in zip(found.log_linear.thetas, grouped.settled(model.log_linear).thetas, strict=True):
+    for cut_theta, theta in zip(found.log_linear.thetas, grouped.settle_theta(model.log_linear).thetas, strict=True):
         np.testing.assert_array_equal(cut_theta, theta)
 
 
@@ -89,15 +89,15 @@ def test_a_file_keeps_which_theta_is_free(tmp_path) -> None:
 
     assert found.log_linear.free == (0, 1)
     for got, wanted in zip(
-        grouped.settled(found.log_linear).thetas, grouped.settled(model.log_linear).thetas, strict=True
+        grouped.settle_theta(found.log_linear).thetas, grouped.settle_theta(model.log_linear).thetas, strict=True
     ):
         np.testing.assert_array_equal(got, wanted)
 
 
 @pytest.mark.parametrize(("rows", "times"), [(1000, 0), (ATOMS, 0), (ATOMS + 1, 1)])
 def test_no_theta_is_fitted_before_rows_beyond_the_atoms_are_drawn(monkeypatch, rows, times) -> None:
-    asked, honest = [], grouped.explained
-    monkeypatch.setattr(grouped, "explained", lambda *given: asked.append(1) or honest(*given))
+    asked, honest = [], grouped.explaining_theta
+    monkeypatch.setattr(grouped, "explaining_theta", lambda *given: asked.append(1) or honest(*given))
 
     list(sample_codes(released(), SCHEMA, rows, np.random.default_rng(1)))
 

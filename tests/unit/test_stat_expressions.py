@@ -8,7 +8,7 @@ import pytest
 
 import lapwing as lw
 from lapwing.errors import ParameterError
-from lapwing.model.statistics.expressions import compiled
+from lapwing.model.statistics.expressions import compile_statistic
 from lapwing.model.statistics.trees import MOST_DEPTH
 from lapwing.rows.cells import Numbers
 from lapwing.rows.codec import encode
@@ -38,7 +38,7 @@ SCHEMA = Schema(fields=tuple(FIELDS.values()))
 
 
 def value_at(text: str, **codes: int) -> float:
-    statistic = compiled(text, SCHEMA)
+    statistic = compile_statistic(text, SCHEMA)
     by_name = {FIELDS[key].name: np.array([code]) for key, code in codes.items()}
     return statistic.values(by_name)[0] / 2**statistic.bits
 
@@ -46,7 +46,7 @@ def value_at(text: str, **codes: int) -> float:
 def true_codes(text: str, key: str) -> list[int]:
     field = FIELDS[key]
     codes = np.arange(field.domain.size)
-    return np.flatnonzero(compiled(text, SCHEMA).values({field.name: codes})).tolist()
+    return np.flatnonzero(compile_statistic(text, SCHEMA).values({field.name: codes})).tolist()
 
 
 def code_of(key: str, number: float) -> int:
@@ -92,7 +92,7 @@ def test_constants_of_columns_are_folded_before_anything_is_rounded():
     tiny = Schema(fields=(Field(name="x", type="number", minimum=0, maximum=1e-6),))
     codes = {"x": np.array([0, 2**31, 2**32 - 1])}
 
-    found = compiled("(x * 1000000 - 0.5) * 2", tiny).values(codes)
+    found = compile_statistic("(x * 1000000 - 0.5) * 2", tiny).values(codes)
 
     assert found.tolist() == [-(2**16), 0, 2**16]
 
@@ -108,7 +108,7 @@ def test_constants_of_columns_are_folded_before_anything_is_rounded():
 )
 def test_bounds_are_reached_where_each_column_stands_once(text, lower, upper):
     codes = np.meshgrid(*(np.arange(FIELDS[key].domain.size) for key in ("age", "grade", "smoker")))
-    statistic = compiled(text, SCHEMA)
+    statistic = compile_statistic(text, SCHEMA)
 
     values = statistic.values({key: each.ravel() for key, each in zip(("age", "grade", "smoker"), codes, strict=True)})
 
@@ -117,9 +117,9 @@ def test_bounds_are_reached_where_each_column_stands_once(text, lower, upper):
 
 
 def test_decimals_are_read_as_they_are_written():
-    assert compiled("price * 0.1 - 0.01", SCHEMA).values({"price": np.array([0])}).tolist() == [0]
-    assert compiled("age / 3 / 40", SCHEMA) != compiled("age / 120", SCHEMA)  # by their text
-    assert compiled("age / 3 / 40", SCHEMA).program == compiled("age / 120", SCHEMA).program
+    assert compile_statistic("price * 0.1 - 0.01", SCHEMA).values({"price": np.array([0])}).tolist() == [0]
+    assert compile_statistic("age / 3 / 40", SCHEMA) != compile_statistic("age / 120", SCHEMA)  # by their text
+    assert compile_statistic("age / 3 / 40", SCHEMA).program == compile_statistic("age / 120", SCHEMA).program
 
 
 @pytest.mark.parametrize(
@@ -129,14 +129,14 @@ def test_names_are_the_columns_own_whatever_python_makes_of_them(text):
     columns = {"`a``b c`": "a`b c", "größe > 3": "größe", "ﬁ > 3": "ﬁ", "fi": "fi", " ( smoker )\n": "smoker"}
     columns |= {"`größe` > 3": "größe", "`hours-per-week`>3": "hours-per-week"}
 
-    assert compiled(lw.stat(text), SCHEMA).columns == (columns[text],)
+    assert compile_statistic(lw.stat(text), SCHEMA).columns == (columns[text],)
 
 
 def test_backticks_and_words_inside_quotes_are_left_alone():
     odd = Schema(fields=(Field(name="x", type="string", categories=("it's `odd`", "größe", 'a "b" \\')),))
 
     found = [
-        compiled(text, odd).values({"x": np.arange(3)}).tolist()
+        compile_statistic(text, odd).values({"x": np.arange(3)}).tolist()
         for text in (r"x == 'it\'s `odd`'", "x == 'größe'", r"""x == "a \"b\" \\" """)
     ]
 
@@ -182,7 +182,7 @@ def test_backticks_and_words_inside_quotes_are_left_alone():
 )
 def test_what_does_not_fit_the_schema_is_refused_in_words(text, message):
     with pytest.raises(ParameterError) as refused:
-        compiled(text, SCHEMA)
+        compile_statistic(text, SCHEMA)
 
     said = str(refused.value)
     assert message in said
@@ -255,7 +255,7 @@ def test_hostile_texts_are_refused_and_take_no_time(text):
 
     def attempt():
         with pytest.raises(ParameterError) as refused:
-            compiled(lw.stat(text), SCHEMA)
+            compile_statistic(lw.stat(text), SCHEMA)
         said.append(str(refused.value))
 
     thread = threading.Thread(target=attempt, daemon=True)
@@ -269,22 +269,22 @@ def test_hostile_texts_are_refused_and_take_no_time(text):
 def test_an_expression_as_deep_as_allowed_is_compiled():
     depth = MOST_DEPTH - 3
 
-    found = compiled("-" * depth + "(age / 120)", SCHEMA)
+    found = compile_statistic("-" * depth + "(age / 120)", SCHEMA)
 
     assert (found.lower, found.upper) == (-(2**16), 0)
     with pytest.raises(ParameterError, match="nests deeper than 100; write it shorter, or as several"):
-        compiled("-" * MOST_DEPTH + "(age / 120)", SCHEMA)
+        compile_statistic("-" * MOST_DEPTH + "(age / 120)", SCHEMA)
 
 
 def test_a_column_may_be_called_like_a_function():
     named = Schema(fields=(Field(name="abs", type="integer", minimum=-5, maximum=5),))
 
-    assert compiled("abs(abs) / 5", named).values({"abs": np.array([0, 5])}).tolist() == [2**16, 0]
+    assert compile_statistic("abs(abs) / 5", named).values({"abs": np.array([0, 5])}).tolist() == [2**16, 0]
 
 
 def test_only_texts_stats_and_row_functions_are_compiled():
     with pytest.raises(
         ParameterError, match=r"is a text, lw.stat\(...\) or lw.row_function\(...\), got a int; write one"
     ):
-        compiled(3, SCHEMA)
-    assert compiled("smoker", SCHEMA) == compiled(lw.stat("smoker"), SCHEMA)
+        compile_statistic(3, SCHEMA)
+    assert compile_statistic("smoker", SCHEMA) == compile_statistic(lw.stat("smoker"), SCHEMA)

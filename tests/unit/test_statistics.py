@@ -8,7 +8,7 @@ import pytest
 from lapwing.errors import ParameterError
 from lapwing.kernel.questions.linear_statistics.question import RowStatistic, Statistic
 from lapwing.kernel.room.checks import is_plain
-from lapwing.model.statistics.expressions import compiled, row_function
+from lapwing.model.statistics.expressions import compile_statistic, row_function
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import Schema
 
@@ -205,7 +205,7 @@ def test_steps_are_exact_and_round_to_the_nearest(numbers, steps, expected):
 
 
 @pytest.mark.parametrize(
-    "each", [built(OLD), built(AGE), compiled(row_function(len), SCHEMA)], ids=["in", "age", "row"]
+    "each", [built(OLD), built(AGE), compile_statistic(row_function(len), SCHEMA)], ids=["in", "age", "row"]
 )
 def test_both_kinds_of_statistic_are_plain(each):
     assert is_plain(Asked((each,)))
@@ -247,7 +247,7 @@ def test_a_value_that_was_smuggled_in_after_the_checks_is_not_plain(name, value)
 
 @pytest.mark.parametrize("name", ["text", "columns", "lower", "upper"])
 def test_the_function_is_the_one_place_for_code(name):
-    statistic = compiled(row_function(len), SCHEMA)
+    statistic = compile_statistic(row_function(len), SCHEMA)
     object.__setattr__(statistic, name, len)
 
     assert not is_plain(Asked((statistic,)))

@@ -9,7 +9,7 @@ from helpers.studio_rooms import EXAMPLES, SMALL, adult_rooms, small_rooms
 from lapwing.api.synthesize import synthesize
 from lapwing.extras.office.policy import under
 from lapwing.model.certificate.verdict import WORDS
-from lapwing.release.runs.plan.planning import expected_terms, foreseen, planned
+from lapwing.release.runs.plan.planning import expected_terms, foreseen, plan_release
 from lapwing.release.runs.reading import read_settings
 
 FORM = {"epsilon": "1", "delta": "", "mechanism": "", "neighbours": "add-remove", "expected_rows": "50,000"}
@@ -136,7 +136,7 @@ def grades_of(epsilon, delta):
     rows = pl.read_parquet(EXAMPLES / "adult.parquet").head(8000)
     settings = read_settings(schema, epsilon=epsilon, delta=delta, expected_rows=rows.height, seed=0).first
     terms = expected_terms(settings.relation, settings.schema, rows.height)
-    expected = foreseen(settings, terms, planned(settings, terms).questions, rows.height).grades
+    expected = foreseen(settings, terms, plan_release(settings, terms).questions, rows.height).grades
     release = synthesize(rows, schema, epsilon=epsilon, delta=delta, expected_rows=rows.height, seed=1)
     return tuple(
         [WORDS.index(each.word) for each in grades[:2]] for grades in (expected, release.certificate.verdict.grades)

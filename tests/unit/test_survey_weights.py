@@ -21,7 +21,7 @@ from lapwing.model.laws import laws_from_probabilities, point_laws
 from lapwing.model.model import Bernoulli, Indexed, ReleasedModel, Spans, narrow
 from lapwing.model.sampling.marginals import marginal, mean_weights, weighted_marginal
 from lapwing.schema.fields import Field, weights_at
-from lapwing.schema.groupings.grouping import cut, identity
+from lapwing.schema.groupings.grouping import identity, interval_grouping
 from lapwing.schema.schemas import Schema
 
 SEX = {"name": "sex", "type": "string", "categories": ["f", "m"], "constraints": {"required": True}}
@@ -115,7 +115,7 @@ def test_weighted_totals_of_a_release_are_near_the_true_ones() -> None:
 def answered(codes, schema, law, rng, cuts):
     """Return a noisy table of sex and weight in some groups of weights."""
     weight = schema.field("w")
-    groupings = (identity(schema.field("sex").domain), cut(weight.domain, np.array(cuts)))
+    groupings = (identity(schema.field("sex").domain), interval_grouping(weight.domain, np.array(cuts)))
     exact = np.zeros(tuple(each.groups for each in groupings), dtype=np.int64)
     np.add.at(exact, tuple(each.apply(codes[name]) for each, name in zip(groupings, ("sex", "w"), strict=True)), 1)
     question = MarginalCounts(columns=("sex", "w"), groupings=groupings, cost=Budget.pure(1))

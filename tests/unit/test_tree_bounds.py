@@ -18,7 +18,7 @@ from lapwing.mechanisms.shared.trees.simulation import (
     stopped_bound,
     tree_deltas,
 )
-from lapwing.mechanisms.shared.trees.trees import Split, tree_least_squares
+from lapwing.mechanisms.shared.trees.trees import AxisSplit, tree_least_squares
 from lapwing.mechanisms.trees.pmm.consistency import consistent_counts
 from lapwing.theorems.pmm import theorem_4_2, theorem_4_3
 
@@ -50,7 +50,7 @@ def test_deltas_of_a_cube_are_those_of_the_specification(dimension: int) -> None
 
 
 def test_deltas_count_only_cells_that_divide() -> None:
-    splits = [Split(0, np.array([0, 0])), Split(0, np.array([0, 0, 1]))]
+    splits = [AxisSplit(0, np.array([0, 0])), AxisSplit(0, np.array([0, 0, 1]))]
 
     deltas = tree_deltas(splits, [np.array([1.0]), np.array([0.6, 0.4]), np.array([0.3, 0.3, 0.4])])
 

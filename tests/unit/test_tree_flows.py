@@ -6,7 +6,7 @@ from scipy.optimize import linprog
 from scipy.sparse import coo_array
 
 from lapwing.mechanisms.shared.trees.flows import CutColumn, cell_metric, flow_costs, is_line, level_sums, spread_out
-from lapwing.mechanisms.shared.trees.trees import Split
+from lapwing.mechanisms.shared.trees.trees import AxisSplit
 from lapwing.schema.groupings.domains import Domain
 from lapwing.schema.groupings.hierarchies import hierarchy
 
@@ -29,7 +29,7 @@ def tree_of(domains, depth):
         for domain, times in zip(domains, done, strict=True)
     ]
     splits = [
-        Split(axis, columns[axis].nested.parents(schedule[:level].count(axis) + 1))
+        AxisSplit(axis, columns[axis].nested.parents(schedule[:level].count(axis) + 1))
         for level, axis in enumerate(schedule)
     ]
     return cell_metric(columns, splits), columns

@@ -7,7 +7,7 @@ import pytest
 
 from helpers.small_trees import cube_splits, is_consistent, noisy_levels, random_splits, summed_upwards
 from lapwing.mechanisms.shared.trees.shrinkage import shrunk_fit
-from lapwing.mechanisms.shared.trees.trees import Split, tree_least_squares
+from lapwing.mechanisms.shared.trees.trees import AxisSplit, tree_least_squares
 
 
 def even(splits):
@@ -29,7 +29,7 @@ def test_a_shrunk_tree_is_consistent(seed: int, exact_root: bool) -> None:
 @pytest.mark.parametrize("counts", [[90, 10], [100, 0], [3, -40], [52, 48], [-5, -3]])
 @pytest.mark.parametrize("variance", [1.0, 400.0])
 def test_a_child_moves_by_one_standard_deviation_at_most(counts: list[int], variance: float) -> None:
-    levels, splits = [None, np.array(counts)], [Split(0, np.array([0, 0]))]
+    levels, splits = [None, np.array(counts)], [AxisSplit(0, np.array([0, 0]))]
     variances = [math.inf, variance]
 
     fit = shrunk_fit(levels, splits, variances, even(splits))

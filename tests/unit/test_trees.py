@@ -9,19 +9,19 @@ import pytest
 from helpers.small_trees import cube_splits, is_consistent, noisy_levels
 from lapwing.errors import ParameterError
 from lapwing.mechanisms.shared.trees.model import fair_rounding
-from lapwing.mechanisms.shared.trees.trees import Split, level_shapes, pooled_variances, tree_least_squares
+from lapwing.mechanisms.shared.trees.trees import AxisSplit, level_shapes, pooled_variances, tree_least_squares
 from lapwing.mechanisms.trees.pmm.consistency import consistent_counts
 
 
 @pytest.mark.parametrize("parent", [[], [1, 1], [0, 2], [0, 0, 0], [0, 1, 0], [-1, 0], [[0, 0]]], ids=str)
 def test_a_split_refuses_what_is_no_division(parent: list) -> None:
     with pytest.raises(ParameterError, match="one child or two"):
-        Split(0, np.array(parent, dtype=np.int64))
+        AxisSplit(0, np.array(parent, dtype=np.int64))
 
 
 def test_a_split_refuses_a_negative_axis() -> None:
     with pytest.raises(ParameterError, match="axis of a split"):
-        Split(-1, np.array([0, 0]))
+        AxisSplit(-1, np.array([0, 0]))
 
 
 def test_splits_that_do_not_follow_each_other_are_refused() -> None:
@@ -31,7 +31,7 @@ def test_splits_that_do_not_follow_each_other_are_refused() -> None:
 
 def test_an_axis_beyond_the_table_is_refused() -> None:
     with pytest.raises(ParameterError, match="divides 1 groups of axis 1"):
-        level_shapes([Split(1, np.array([0, 0]))], 1)
+        level_shapes([AxisSplit(1, np.array([0, 0]))], 1)
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_a_million_leaves_take_well_under_a_second(dimension: int) -> None:
 
 def test_single_children_keep_what_their_parent_has() -> None:
     # The second group divides no further: its count is measured twice.
-    splits = [Split(0, np.array([0, 0])), Split(0, np.array([0, 0, 1]))]
+    splits = [AxisSplit(0, np.array([0, 0])), AxisSplit(0, np.array([0, 0, 1]))]
     levels = [np.array([30]), np.array([10, 20]), np.array([4, 6, 26])]
 
     fit = tree_least_squares(levels, splits, [1.0, 1.0, 1.0])

@@ -303,13 +303,14 @@ _WEYL = np.uint64(0x9E3779B97F4A7C15)
 def practical_partition(x: np.ndarray, size: int) -> np.ndarray:
     """Partition points into groups of ``size`` to ``2 * size - 1`` with a small sum of squared errors.
 
-    MDAV in blocks of up to 5000 points (2000 where there are more than 100,000), then `improved`. Deterministic;
-    depends on the order of the points. 1,000,000 x 10, size 5, in about 45 CPU seconds; memory ``O(n p)``.
+    MDAV in blocks of up to 5000 points (2000 where there are more than 100,000), then `improve_partition`.
+    Deterministic; depends on the order of the points. 1,000,000 x 10, size 5, in about 45 CPU seconds; memory ``O(n
+    p)``.
 
     >>> practical_partition(np.array([[0.0], [9.0], [1.0], [10.0], [2.0]]), 2).tolist()
     [1, 0, 1, 0, 1]
     """
-    return improved(x, mdav_in_blocks(x, size), size)
+    return improve_partition(x, mdav_in_blocks(x, size), size)
 
 
 def mdav_in_blocks(x: np.ndarray, size: int) -> np.ndarray:
@@ -322,7 +323,7 @@ def mdav_in_blocks(x: np.ndarray, size: int) -> np.ndarray:
     return labels
 
 
-def improved(x: np.ndarray, labels: np.ndarray, size: int) -> np.ndarray:
+def improve_partition(x: np.ndarray, labels: np.ndarray, size: int) -> np.ndarray:
     """Lower the sum of squared errors of a partition: moves and swaps of points, groups dissolved, large ones split.
 
     Groups have ``size`` to ``2 * size - 1`` points then, and no larger sum; their number is free. A local search ends

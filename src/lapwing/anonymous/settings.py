@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
 from lapwing.errors import ParameterError
-from lapwing.schema.scalars import checked_rows, is_among, told
+from lapwing.schema.scalars import check_row_count, is_among, safe_repr
 
 Partition = Literal["practical", "theorem", "mdav"]
 Output = Literal["systematic", "iid", "shuffle"]
@@ -31,13 +31,13 @@ class AnonymousSettings:
         for name, words in _WORDS.items():
             value = getattr(self, name)
             if not is_among(value, words):
-                raise ParameterError(f"{name} must be one of {', '.join(words)}, got {told(value)}", code="LW303")
-        size = checked_rows("min_group_size", self.min_group_size, 2, such_as=10, code="LW302")
+                raise ParameterError(f"{name} must be one of {', '.join(words)}, got {safe_repr(value)}", code="LW303")
+        size = check_row_count("min_group_size", self.min_group_size, 2, such_as=10, code="LW302")
         object.__setattr__(self, "min_group_size", size)
         if not isinstance(self.improve, bool):
-            raise ParameterError(f"improve must be true or false, got {told(self.improve)}", code="LW304")
+            raise ParameterError(f"improve must be true or false, got {safe_repr(self.improve)}", code="LW304")
         if self.rows is not None:
-            object.__setattr__(self, "rows", checked_rows("rows", self.rows, 1, MOST_ROWS, code="LW302"))
+            object.__setattr__(self, "rows", check_row_count("rows", self.rows, 1, MOST_ROWS, code="LW302"))
         if self.output == "shuffle" and self.rows is not None:
             raise ParameterError(
                 "output shuffle makes as many rows as are kept; leave rows out, or take another output",

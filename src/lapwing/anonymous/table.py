@@ -12,12 +12,18 @@ from typing import Any, Final
 import numpy as np
 
 from lapwing.anonymous.covariance_loss import block_means, covariance_loss, theorem_partition
-from lapwing.anonymous.microaggregation import improved, information_loss, mdav, mdav_in_blocks, practical_partition
+from lapwing.anonymous.microaggregation import (
+    improve_partition,
+    information_loss,
+    mdav,
+    mdav_in_blocks,
+    practical_partition,
+)
 from lapwing.anonymous.settings import AnonymousSettings
 from lapwing.anonymous.vectors import KeptRows, Vectors, check_coordinates, read_rows, unit_vectors
 from lapwing.errors import ParameterError
 from lapwing.model.sampling.draws import row_ends
-from lapwing.on_demand import Shown
+from lapwing.on_demand import Displayable
 from lapwing.rows.out.decode import decode
 from lapwing.rows.out.writers import to_frame_kind
 from lapwing.schema.fields import Field
@@ -30,7 +36,7 @@ NOTICE: Final = "not differentially private; homogeneous groups can reveal share
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
-class AnonymousTable(Shown):
+class AnonymousTable(Displayable):
     """Hold rows that are k-anonymous and not differentially private.
 
     Parameters
@@ -139,7 +145,7 @@ def _partition(vectors: Vectors, standardised: np.ndarray, settings: AnonymousSe
         return practical_partition(standardised, size)
     start = mdav_in_blocks if settings.partition == "practical" else mdav
     labels = start(standardised, size)
-    return improved(standardised, labels, size) if settings.improve else labels
+    return improve_partition(standardised, labels, size) if settings.improve else labels
 
 
 def _by_content(labels: np.ndarray, points: np.ndarray) -> np.ndarray:

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from lapwing.errors import LapwingWarning, ParameterError, warn
 from lapwing.kernel.budget.budget import Number
-from lapwing.kernel.room.begun import repeated
+from lapwing.kernel.room.begun import repeat_hint
 from lapwing.release.marked import Releasable
 from lapwing.release.runs.learned.running import LearnedDomain, run_learning
 from lapwing.release.runs.learned.settings import LearnSettings, read_learn_settings
-from lapwing.release.runs.records import Book, run_paid
+from lapwing.release.runs.records import RunRecords, run_paid
 from lapwing.release.runs.watching import following
 from lapwing.rows.entry import private_boundary
 from lapwing.rows.out.outputs import whole_files
@@ -116,9 +116,9 @@ def learn(
     )
     if certificate is not None and not isinstance(certificate, str | os.PathLike):
         raise ParameterError(f"certificate must be a path to write to, got {type(certificate).__name__}", code="LW304")
-    with ExitStack() as stack, following(progress, finish=repeated):
+    with ExitStack() as stack, following(progress, finish=repeat_hint):
         places = [] if certificate is None else stack.enter_context(whole_files([Path(certificate)]))
-        found = learn_domain(data, settings, Book(ledger=ledger, dataset=dataset, transcript=transcript)).value
+        found = learn_domain(data, settings, RunRecords(ledger=ledger, dataset=dataset, transcript=transcript)).value
         for place in places:
             place.write_text(found.certificate.to_json(), encoding="utf-8", newline="\n")
     for note in found.notes:
@@ -128,6 +128,6 @@ def learn(
 
 
 @private_boundary
-def learn_domain(data: object, settings: LearnSettings, book: Book) -> Releasable[LearnedDomain]:
+def learn_domain(data: object, settings: LearnSettings, book: RunRecords) -> Releasable[LearnedDomain]:
     """Learn what checked settings say; see `learn`."""
     return Releasable(run_paid(data, settings, book, run_learning, rows=settings.expected_rows))

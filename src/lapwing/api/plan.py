@@ -10,12 +10,12 @@ from lapwing.kernel.questions.sparse_counts.question import SparseCounts
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.registry import WHY_DEFAULT, settings_of
 from lapwing.model.certificate.certificate import CostLine
-from lapwing.model.certificate.cost_lines import Planned
+from lapwing.model.certificate.cost_lines import PlannedRelease
 from lapwing.model.certificate.promise import fields_of_origin
 from lapwing.on_demand import extra
 from lapwing.release.plans import DeltaGain, Plan
 from lapwing.release.runs.plan.effort import Memory, check_fits, effort_of, max_rows_effects, read_memory, together
-from lapwing.release.runs.plan.planning import common_figure, expected_terms, planned
+from lapwing.release.runs.plan.planning import common_figure, expected_terms, plan_release
 from lapwing.release.runs.reading import read_settings
 from lapwing.release.runs.settings import Settings, TableSettings, spending_of
 from lapwing.release.runs.shares import USUAL_DELTA
@@ -111,7 +111,7 @@ def _plan_of(settings: TableSettings, *, is_default: bool, is_part: bool = False
     rows = settings.expected_rows
     assert rows is not None, "a plan needs expected_rows"
     terms = expected_terms(settings.relation, settings.schema, rows)
-    found = planned(settings, terms)
+    found = plan_release(settings, terms)
     return Plan(
         mechanism=settings.mechanism.name,
         settings=settings_of(settings.mechanism),
@@ -161,7 +161,7 @@ def _reason(*, is_default: bool) -> str:
     return WHY_DEFAULT if is_default else f"It was asked for ({WHY_DEFAULT})"
 
 
-def _delta_gain(settings: TableSettings, terms: Terms, plan: Planned) -> DeltaGain | None:
+def _delta_gain(settings: TableSettings, terms: Terms, plan: PlannedRelease) -> DeltaGain | None:
     """Plan again with a δ, or without the one that was asked for."""
     request = settings.request
     filtered = (each for each in plan.questions if isinstance(each, SparseCounts) and each.threshold is not None)
@@ -169,7 +169,7 @@ def _delta_gain(settings: TableSettings, terms: Terms, plan: Planned) -> DeltaGa
         return None  # a filtered grid has other cells at another noise, whose errors do not compare
     try:
         other = read_request(epsilon=request.epsilon, delta=USUAL_DELTA if request.delta is None else None)
-        changed = planned(replace(settings, request=other), terms)
+        changed = plan_release(replace(settings, request=other), terms)
     except ParameterError:
         return None  # too little budget for a δ
     here, there = common_figure([(plan, terms), (changed, terms)])

@@ -16,33 +16,33 @@ from lapwing.kernel.plain import read_key
 from lapwing.kernel.questions.misfit_rows.question import MisfitRows, NoisyRows
 from lapwing.kernel.questions.questions import RECORDS, Answer
 from lapwing.kernel.questions.registered import answer_from_dict
-from lapwing.kernel.questions.select_worst.question import Selected
-from lapwing.kernel.room.opening import Desk, public_terms
+from lapwing.kernel.questions.select_worst.question import Selection
+from lapwing.kernel.room.opening import CuratorHandle, public_terms
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.registry import check_mechanism
 from lapwing.model.certificate.certificate import DOMAIN, EVALUATION, Certificate
-from lapwing.model.certificate.linked import ONE_OF_SEVERAL, published
+from lapwing.model.certificate.linked import ONE_OF_SEVERAL, published_tables
 from lapwing.model.files import SavedRelease
 from lapwing.present.certificates import verdict_facts
 from lapwing.release.release import Release
 from lapwing.release.runs.certify import certify
-from lapwing.release.runs.finishing import finished_model
+from lapwing.release.runs.finishing import postprocess_model
 from lapwing.release.runs.generators import generator
 from lapwing.release.runs.linked import certificate_of, few_warnings, refuse_lost
 from lapwing.release.runs.misfits import (
     Stopping,
     first_question,
-    left_of,
-    mended,
+    mended_settings,
     of_mechanism,
     refuse_going_on,
+    remaining_budget,
     way_out_of,
 )
 from lapwing.release.runs.plan.effort import Caches, Memory, caches_within
-from lapwing.release.runs.records import Book, Run, Taken, paid_run, records_of
+from lapwing.release.runs.records import ResumedTranscript, Run, RunRecords, paid_run, records_of
 from lapwing.release.runs.settings import Settings, TableSettings
 from lapwing.release.runs.unaccounted import tell
-from lapwing.release.runs.watching import ReleaseProgress, part_told, told, untold
+from lapwing.release.runs.watching import ReleaseProgress, part_told, report_progress, untold
 from lapwing.rows.counting import CodedSource
 from lapwing.rows.entry import source_of, tables_by_name
 from lapwing.rows.layouts import layout_of
@@ -70,7 +70,7 @@ class _Part:
 
 def _checked(source: CodedSource, settings: TableSettings, terms: Terms, earlier: Sequence[Answer] = ()) -> _Part:
     """Return a part of a release, or refuse it."""
-    first, own = first_question(settings, left_of(settings.request.budget, earlier), terms)
+    first, own = first_question(settings, remaining_budget(settings.request.budget, earlier), terms)
     check_mechanism(settings.mechanism, settings.schema, own, terms, generator(settings.seed, "fit"))
     return _Part(source=source, settings=settings, terms=terms, first=first, own=own)
 
@@ -94,15 +94,15 @@ def _begun(part: _Part, run: Run) -> tuple[Sequence[NoisyRows], Callable[[], Rel
         answers.extend(map(_as_recorded, new))
         progress.add(new)
 
-    desk = run.desk(part.source, settings.schema, terms, settings.request.budget, watch=keep)
+    curator = run.curator(part.source, settings.schema, terms, settings.request.budget, watch=keep)
     if settings.most_misfits < 1:
-        desk = Desk(terms, Stopping(desk, settings, run.earlier, way_out_of(run.records.transcript)).ask)
-    said = desk.ask(*part.first) if part.first else ()
+        curator = CuratorHandle(terms, Stopping(curator, settings, run.earlier, way_out_of(run.records.transcript)).ask)
+    said = curator.ask(*part.first) if part.first else ()
 
     def finish() -> Release:
-        model = settings.mechanism.run(desk, settings.schema, part.own, generator(settings.seed, "fit"))
+        model = settings.mechanism.run(curator, settings.schema, part.own, generator(settings.seed, "fit"))
         model.validate(settings.schema)
-        finished = finished_model(model, settings.schema, settings.seed)
+        finished = postprocess_model(model, settings.schema, settings.seed)
         paid = certify(settings, terms, run.records, tuple(answers), model, finished=finished, earlier=run.earlier)
         saved = SavedRelease(settings.schema, finished.model, paid, of_mechanism(answers))
         return Release.of_one(saved, seed=settings.seed if settings.is_seeded else None)
@@ -113,14 +113,14 @@ def _begun(part: _Part, run: Run) -> tuple[Sequence[NoisyRows], Callable[[], Rel
 def release_of(
     data: object,
     settings: Settings,
-    book: Book,
+    book: RunRecords,
     *,
     memory: Memory = None,
     schema: object = None,
 ) -> Release:
     """Release what the settings say, or go on from the transcript; schema: a mended one, under which it goes on."""
     if settings.linked is not None:
-        for lookup, said in zip(settings.linked.lookups, published(settings.linked), strict=True):
+        for lookup, said in zip(settings.linked.lookups, published_tables(settings.linked), strict=True):
             if lookup.file:  # whose rows stand in the schema itself has shown them
                 warn(LapwingWarning(visible(said.text), code="LW358"))
     fresh = book.fresh(settings)
@@ -150,20 +150,22 @@ def release_of(
     return release
 
 
-def going_on(settings: Settings, taken: Taken | None, schema: object) -> tuple[Settings, tuple[Answer, ...]]:
+def going_on(
+    settings: Settings, taken: ResumedTranscript | None, schema: object
+) -> tuple[Settings, tuple[Answer, ...]]:
     """Return the settings that a release goes on by, and its answers under schemas that were mended since."""
     if taken is None or settings.linked is not None:
         return settings, ()
     earlier: tuple[Answer, ...] = taken.header["earlier"]
     used = paid = settings.first
     if taken.header["mended"] is not None:
-        used = mended(paid, read_key(taken.header, "mended", dict))
+        used = mended_settings(paid, read_key(taken.header, "mended", dict))
     if earlier:
         refuse_going_on(used, (), earlier)
     if schema is None:
         return Settings.of_one(used), earlier
     refuse_going_on(used, taken.recorded, earlier)
-    return Settings.of_one(mended(paid, schema)), taken.given
+    return Settings.of_one(mended_settings(paid, schema)), taken.given
 
 
 @contextmanager
@@ -193,7 +195,7 @@ def release_tables(parts: Mapping[str, _Part], settings: Settings, run: Run) -> 
         share = float(part.settings.request.budget.amount / settings.request.budget.amount)
         parent = releases.get(settings.linked.table(name).parent or "")
         with part_told(name, before, share):
-            told("counting and adding noise", 0.0)
+            report_progress("counting and adding noise", 0.0)
             releases[name] = _as_part(begun[name](), parent)
         before += share
     return releases
@@ -213,7 +215,7 @@ def _as_part(release: Release, parent: Release | None) -> Release:
 
 def _as_recorded(answer: Answer) -> Answer:
     """Return an answer as a record gives it back: a selection without its estimates, which are many megabytes."""
-    return answer_from_dict(answer.to_dict()) if isinstance(answer, Selected) else answer
+    return answer_from_dict(answer.to_dict()) if isinstance(answer, Selection) else answer
 
 
 def warned(paid: Certificate) -> None:
@@ -243,7 +245,7 @@ def linked_of(transcript: Path) -> LinkedTables | None:
         return None  # what is wrong with it is said where it is taken up
 
 
-def read_header(taken: Taken) -> Settings:
+def read_header(taken: ResumedTranscript) -> Settings:
     """Return the settings of a release that the header of its transcript fixes.
 
     No path in a header is followed but these: that of the ledger, which must be one of Lapwing's, and those of public

@@ -12,7 +12,7 @@ from lapwing.kernel.budget.budget import Number
 from lapwing.release.release import Release
 from lapwing.release.runs.plan.effort import Memory
 from lapwing.release.runs.reading import read_settings, refuse_settings_of_one
-from lapwing.release.runs.records import Book, Records, records_of, resumable, take_up
+from lapwing.release.runs.records import Records, RunRecords, records_of, resumable, take_up
 from lapwing.release.runs.watching import following
 from lapwing.rows.entry import private_boundary
 from lapwing.schema.scalars import path_text
@@ -132,7 +132,7 @@ def synthesize(
     >>> release.sample(4).columns
     ['flag']
     """
-    book = Book(ledger=ledger, dataset=dataset, transcript=transcript)
+    book = RunRecords(ledger=ledger, dataset=dataset, transcript=transcript)
     asked: Any = {"epsilon": epsilon, "delta": delta, "rho": rho, "mechanism": mechanism}
     asked |= {"expected_rows": expected_rows, "seed": seed, "transcript": book.path}
     asked["public_tables"] = public_tables
@@ -186,11 +186,11 @@ def resume(
     Resume transcripts of your own only: a transcript chooses schema, mechanism, budget and ledger.
     """
     with following(progress):
-        return resumed(transcript, data, lambda *_: None, schema=schema, memory=memory)
+        return resume_run(transcript, data, lambda *_: None, schema=schema, memory=memory)
 
 
 @private_boundary
-def resumed(
+def resume_run(
     transcript: PathLike,
     data: IntoFrame | Mapping[str, IntoFrame],
     tell: Callable[[Any, Records, int], None],
@@ -210,5 +210,5 @@ def resumed(
             if schema is not None:
                 raise ParameterError("linked tables are resumed under their own schema; leave schema out", code="LW252")
         resumable(path, partial(tell, settings, records_of(taken), len(taken.given)))
-        book = Book(transcript=path, taken=taken)
+        book = RunRecords(transcript=path, taken=taken)
         return release_of(data, settings, book, memory=memory, schema=schema)

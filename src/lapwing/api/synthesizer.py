@@ -9,7 +9,7 @@ from typing import Any, Final, Self
 from lapwing.api.synthesize import synthesize
 from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Number
-from lapwing.on_demand import Shown
+from lapwing.on_demand import Displayable
 from lapwing.present.cards import DESCRIBED
 from lapwing.present.document import Document, Fact
 from lapwing.present.messages import say
@@ -19,7 +19,7 @@ from lapwing.release.rows_out import Where
 from lapwing.release.runs.plan.effort import Memory
 from lapwing.rows.entry import private_boundary, with_target
 from lapwing.rows.kinds import Like
-from lapwing.schema.scalars import checked_rows
+from lapwing.schema.scalars import check_row_count
 from lapwing.typing import (
     IntoFrame,
     IntoSeries,
@@ -33,7 +33,7 @@ from lapwing.typing import (
 )
 
 
-class Synthesizer(Shown):
+class Synthesizer(Displayable):
     """Hold settings; `fit` makes a release, `sample` draws rows from it.
 
     Parameters
@@ -167,7 +167,7 @@ prior, memory, misfits, progress
     def fit_sample(self, X: IntoFrame, n: int | None = None) -> Any:  # noqa: ANN401
         """Fit and draw the released number of rows, or ``n``."""
         if n is not None:
-            checked_rows("n", n)
+            check_row_count("n", n)
         return self.fit(X).sample(n)
 
     def __sklearn_is_fitted__(self) -> bool:

@@ -20,7 +20,7 @@ def wrong(said: str) -> NoReturn:
     raise _Wrong(said)
 
 
-def asked(question: str, default: str | None, read: Callable[[str], T], help_text: str = "") -> T:
+def ask_until_answered(question: str, default: str | None, read: Callable[[str], T], help_text: str = "") -> T:
     """Ask until there is an answer."""
     while True:
         text = str(typer.prompt(visible(question), default=default)).strip()

@@ -14,7 +14,7 @@ from typing import Any, TextIO
 import typer
 
 from lapwing.errors import visible
-from lapwing.kernel.room.begun import Begun, finish_of, followed_runs
+from lapwing.kernel.room.begun import BegunRun, collect_runs, finish_of
 
 Say = Callable[[str], None]
 
@@ -41,7 +41,7 @@ def note(text: str) -> None:
     print(f"lapwing: {text}".replace("\n", " "), file=sys.stderr)
 
 
-def shortened(lines: Sequence[str], most: int, before: str = "") -> list[str]:
+def first_lines(lines: Sequence[str], most: int, before: str = "") -> list[str]:
     """Return the first lines, and how many there are more."""
     left_out = [f"{before}and {len(lines) - most} more"] if len(lines) > most else []
     return [*lines[:most], *left_out]
@@ -78,13 +78,13 @@ def busy(what: str, *, quiet: bool) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def shown_progress(
+def console_progress(
     *, quiet: bool, first: str = "reading and counting", of: str = "of the budget spent"
 ) -> Iterator[None]:
     """Show on a terminal how far the work that is done inside is; elsewhere, or when quiet, show nothing."""
-    from lapwing.release.runs.watching import shown  # noqa: PLC0415
+    from lapwing.release.runs.watching import show_progress  # noqa: PLC0415
 
-    with shown(not quiet and sys.stderr.isatty(), first=first, of=of):
+    with show_progress(not quiet and sys.stderr.isatty(), first=first, of=of):
         yield
 
 
@@ -104,10 +104,10 @@ class Interrupted(Exception):
 
 
 @contextmanager
-def interruptible(is_made: Callable[[], bool]) -> Iterator[list[Begun]]:
+def interruptible(is_made: Callable[[], bool]) -> Iterator[list[BegunRun]]:
     """Let an interrupt say how the run that it ended is finished, or that nothing was spent."""
     line = None
-    with followed_runs() as begun:
+    with collect_runs() as begun:
         try:
             yield begun
         except KeyboardInterrupt:
@@ -116,7 +116,7 @@ def interruptible(is_made: Callable[[], bool]) -> Iterator[list[Begun]]:
         raise Interrupted(line)
 
 
-def _line(begun: list[Begun], is_made: Callable[[], bool]) -> str:
+def _line(begun: list[BegunRun], is_made: Callable[[], bool]) -> str:
     """Return what is said; without a run that began nothing is recorded, and nothing was told before all is made."""
     if begun:
         try:

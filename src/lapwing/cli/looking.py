@@ -48,9 +48,9 @@ def recommendation(data: "Sequence[Source]", schema: "Schema", named: Path, *, c
 
 
 @contextmanager
-def said_in_time(said: str, say: Say) -> Iterator[None]:
+def announce(said: str, say: Say) -> Iterator[None]:
     """Say something on a terminal before anything is spent; to programs at the end: a failure is one line."""
-    from lapwing.release.runs.watching import Progress, watched  # noqa: PLC0415
+    from lapwing.release.runs.watching import Progress, watch_releases  # noqa: PLC0415
 
     left = [said] if said else []
 
@@ -58,7 +58,7 @@ def said_in_time(said: str, say: Say) -> Iterator[None]:
         while left and sys.stderr.isatty():
             say(left.pop())
 
-    with watched(tell):
+    with watch_releases(tell):
         yield
     for each in left:
         say(each)

@@ -38,7 +38,7 @@ from lapwing.cli.console import (
 from lapwing.cli.examples import examples
 from lapwing.cli.options import option
 from lapwing.errors import CertificateWarning, LapwingError, LapwingWarning
-from lapwing.kernel.room.begun import followed_runs
+from lapwing.kernel.room.begun import collect_runs
 from lapwing.on_demand import extra
 from lapwing.version import VERSION, code_fingerprint
 
@@ -159,7 +159,7 @@ def execute(arguments: Sequence[str]) -> int:
         warnings.simplefilter("always", LapwingWarning)
         warnings.simplefilter("ignore", CertificateWarning)  # they stand in the summary
         warnings.showwarning = _show_warning
-        with followed_runs() as begun:
+        with collect_runs() as begun:
             ASKED.set(arguments)
             try:
                 status = int(_commands(app).main(list(arguments), "lapwing", standalone_mode=False) or 0)

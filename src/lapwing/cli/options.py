@@ -146,7 +146,7 @@ Quiet = Annotated[bool, flag("--quiet", "Show only warnings and errors.")]
 Model = Annotated[Path, argument("M.lapwing", "A saved model.")]
 
 
-def listed(texts: Iterable[str], known: Iterable[str]) -> list[str]:
+def known_names(texts: Iterable[str], known: Iterable[str]) -> list[str]:
     """Return the names that texts give; a text that is no known name is a list with commas."""
     names = set(known)
     found: list[str] = []

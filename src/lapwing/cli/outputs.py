@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from lapwing.cli import options
-from lapwing.cli.console import Say, interruptible, shown_progress, way_out
+from lapwing.cli.console import Say, console_progress, interruptible, way_out
 from lapwing.cli.tables import default_rows, words_of
 from lapwing.errors import DataError, LapwingError, ParameterError
 from lapwing.kernel.room.begun import Finish, finished_by
@@ -18,7 +18,7 @@ from lapwing.release.files import write_files
 from lapwing.release.linked.targets import events_targets, linked_targets
 from lapwing.release.targets import Targets, certificate_target, read_targets
 from lapwing.rows.out.outputs import is_part, whole_files
-from lapwing.schema.scalars import checked_rows
+from lapwing.schema.scalars import check_row_count
 
 if TYPE_CHECKING:
     import typer
@@ -46,7 +46,7 @@ def check_drawn(rows: int | None, seed: int | None = None) -> None:
     from lapwing.release.runs.generators import checked_seed  # noqa: PLC0415
 
     if rows is not None:
-        checked_rows("rows", rows, 1)
+        check_row_count("rows", rows, 1)
     checked_seed(seed)
 
 
@@ -78,7 +78,7 @@ def produce(
             interruptible(lambda: made is not None and steps is None) as begun,
             whole_files(targets, read, folders, replaces) if targets else contextlib.nullcontext(()) as places,
         ):
-            with shown_progress(quiet=quiet, **steps or {}):
+            with console_progress(quiet=quiet, **steps or {}):
                 made = make()
             transcript = begun[-1].transcript if begun else None
             write(made, dict(zip(targets, places, strict=True)))
@@ -162,7 +162,7 @@ def produce_release(
     check_drawn(rows, seed)
 
     def make_named() -> "Release":
-        with extra("policy").named(preparedBy=targets.prepared_by, approvedBy=targets.approved_by):
+        with extra("policy").naming_people(preparedBy=targets.prepared_by, approvedBy=targets.approved_by):
             return make()
 
     def write(release: "Release", place: Mapping[Path, Path]) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from lapwing.engine.particles import drawn, drawn_inside
+from lapwing.engine.particles import draw_even, draw_inside
 from lapwing.engine.tables import DEAD, Axis, Cells, Factor, cells_of, table_shape
 
 MOST_STARTS = 4096  # most combinations of what rules tell apart among which particles start in the right shares
@@ -85,9 +85,9 @@ class HardZeros:
             shares = _shares(told, [np.bincount(kinds[column], masses[column]) for column in members])
             if not shares.any():
                 continue
-            chosen = drawn(shares, groups.shape[1], rng)
+            chosen = draw_even(shares, groups.shape[1], rng)
             for column, kind in zip(members, told, strict=True):
-                found[column] = drawn_inside(masses[column], kinds[column], kind[chosen], rng)
+                found[column] = draw_inside(masses[column], kinds[column], kind[chosen], rng)
             for column in [each for each in order if each not in members]:
                 members = [*members, column]
                 self._draw_again(found, members, masses[column], rng)
@@ -102,7 +102,7 @@ class HardZeros:
             broken = np.flatnonzero(_broken(self.axes, groups, factors))
             if not broken.size:
                 break
-            groups[members[-1], broken] = drawn(mass, broken.size, rng)
+            groups[members[-1], broken] = draw_even(mass, broken.size, rng)
 
     def _listed(self, order: Sequence[int], kinds: Mapping[int, np.ndarray]) -> tuple[list[int], np.ndarray]:
         """Return columns of an order, as far as their combinations are few, and these, a group for each kind.

@@ -225,7 +225,7 @@ def _add_merged(
 
 
 @njit(cache=True, error_model="numpy")
-def unexpected(
+def add_residuals(
     layout: Layout, particles: np.ndarray, start: int, stop: int, theta: np.ndarray, found: np.ndarray
 ) -> None:
     """Add particles to each cell where they are, less what theta expects there given their other columns.

@@ -36,7 +36,7 @@ def independent(axes: Sequence[Axis], size: int, rng: np.random.Generator) -> np
 
     Returns uint16 (d, size), the finest group of each particle in each column.
     """
-    return np.stack([drawn(axis.base, size, rng) for axis in axes]).astype(np.uint16)
+    return np.stack([draw_even(axis.base, size, rng) for axis in axes]).astype(np.uint16)
 
 
 def pull_schedule(sweeps: int = HEAT, rest: int = REST, *, start: float = _COLDEST) -> tuple[float, ...]:
@@ -110,7 +110,7 @@ def fit_particles(
     return moved, tuple(replace(each, theta=theta) for each, theta in zip(factors, thetas(), strict=True))
 
 
-def swept(
+def sweep_particles(
     axes: Sequence[Axis],
     groups: np.ndarray,
     factors: Sequence[Factor],
@@ -133,7 +133,7 @@ def swept(
     return sweeper.finest(axes, groups, rng, fixed)
 
 
-def explained(
+def explaining_theta(
     axes: Sequence[Axis], groups: np.ndarray, factors: Sequence[Factor], is_free: Sequence[bool]
 ) -> list[np.ndarray]:
     """Return the theta of each factor that explains where particles are: for fresh draws, which no residual corrects.
@@ -232,11 +232,11 @@ class _Sweeper:
 
     def unexpected(self, thetas: Sequence[np.ndarray], start: int, stop: int) -> list[np.ndarray]:
         """Return for each table how many of some particles are in each cell beyond what theta says, over all axes."""
-        from lapwing.engine.kernel import unexpected  # noqa: PLC0415 - numba takes long to import
+        from lapwing.engine.kernel import add_residuals  # noqa: PLC0415 - numba takes long to import
 
         views = self.views(thetas)
         found = np.zeros_like(views)
-        unexpected(self.layout, self.particles, start, stop, views, found)
+        add_residuals(self.layout, self.particles, start, stop, views, found)
         sizes = [theta.size for theta in thetas]
         return np.split(np.bincount(self._cells, found, sum(sizes) + 1)[:-1], np.cumsum(sizes)[:-1])
 
@@ -264,7 +264,7 @@ class _Sweeper:
             level = axes[column].levels[levels[0]]
             now = self.particles[:, self._slot[column, levels[0]]]
             left = np.flatnonzero(level[groups[column]] != now)
-            moved[column, left] = drawn_inside(axes[column].base, level, now[left], rng)
+            moved[column, left] = draw_inside(axes[column].base, level, now[left], rng)
         return moved
 
 
@@ -340,14 +340,14 @@ def _cells_of_views(shapes: Sequence[tuple[int, ...]]) -> np.ndarray:
     return np.concatenate(found)
 
 
-def drawn(masses: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
+def draw_even(masses: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
     """Draw indices in proportion to masses, in numbers that are as even as can be."""
     reached = np.cumsum(masses) / masses.sum()
     places = (np.arange(size) + rng.random()) / size
     return rng.permutation(np.minimum(np.searchsorted(reached, places, side="right"), masses.size - 1))
 
 
-def drawn_inside(masses: np.ndarray, level: np.ndarray, coarse: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def draw_inside(masses: np.ndarray, level: np.ndarray, coarse: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Draw a finest group inside each coarse one, in proportion to masses."""
     order = np.argsort(level, kind="stable")
     reached = np.cumsum(masses[order])

@@ -3,7 +3,7 @@
 Reading is strict: a key too many, a key too few, or a value of another type is refused with its place. Annotations may
 be str, int, float (which takes whole numbers), bool, Literal, ``X | None``, tuples, mappings from texts, dataclasses, a
 union of dataclasses that each have a class variable ``kind``, and `Any` for what is plain already. Arrays may be packed
-as text, of a shape that follows from what was read before (`packed`). All else is a leaf.
+as text, of a shape that follows from what was read before (`packed_array`). All else is a leaf.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -36,7 +36,7 @@ Seen = Mapping[str, Any]
 """What was read so far of a document, and around it, by the name of its attribute."""
 
 
-def packed(shape: Callable[[Seen], Any], **more: str) -> dict[str, Any]:
+def packed_array(shape: Callable[[Seen], Any], **more: str) -> dict[str, Any]:
     """Return metadata of an array of int64, or of a tuple of them, that is written as packed text.
 
     shape: what its shape must be, or the shapes must be; found before memory is taken.
@@ -77,9 +77,9 @@ class Codec:
     The keys of a document are the fields that a constructor takes, after the tag ``kind`` where that is a class
     variable. A class variable ``document`` names them in another order, and what is derived as well: properties, which
     are written for readers, and class variables, which must be read as they are; a property behind a question mark is
-    left out where it is None. A field's metadata may be `SELDOM`,
-    `KNOWN` or `packed`, give another name, as ``{"key": "where"}``, or the field before it of which one value is this
-    one's name: only then is it there, as with ``{"of": "kind"}``.
+    left out where it is None. A field's metadata may be `SELDOM`, `KNOWN` or `packed_array`, give another name, as
+    ``{"key": "where"}``, or the field before it of which one value is this one's name: only then is it there, as with
+    ``{"of": "kind"}``.
 
     >>> from fractions import Fraction
     >>> from lapwing.kernel.plain import read_exact

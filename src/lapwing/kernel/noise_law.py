@@ -10,7 +10,7 @@ import numpy as np
 
 from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget
-from lapwing.kernel.codec import packed
+from lapwing.kernel.codec import packed_array
 from lapwing.kernel.terms import Relation
 
 MAX_SD = 2.0**50
@@ -95,7 +95,7 @@ class NoisyTable:
 
     document: ClassVar = ("counts", "noise")
 
-    counts: np.ndarray = field(metadata=packed(lambda _: None))
+    counts: np.ndarray = field(metadata=packed_array(lambda _: None))
     noise: NoiseLaw
     cost: Budget
     level: int | None = None
@@ -118,13 +118,13 @@ def row_sensitivity(relation: Relation, max_rows: int) -> Sensitivity:
     return Sensitivity(2 * max_rows, 2 * max_rows**2)
 
 
-def calibrated(sensitivity: Sensitivity, cost: Budget) -> NoiseLaw:
+def calibrate_noise(sensitivity: Sensitivity, cost: Budget) -> NoiseLaw:
     """Return the noise law under which integers of this sensitivity cost exactly ``cost``.
 
     cost: pure ε gives discrete Laplace noise, zCDP ρ discrete Gaussian noise. Returns laplace of scale ``l1 / ε``, or
     Gaussian with ``sigma**2 = l2**2 / (2 ρ)``; rational, so nothing is rounded.
 
-    >>> calibrated(Sensitivity(2, 2), Budget.pure("0.5")).parameter
+    >>> calibrate_noise(Sensitivity(2, 2), Budget.pure("0.5")).parameter
     Fraction(4, 1)
     """
     if cost.notion == "pure":

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from lapwing.errors import ParameterError
-from lapwing.schema.scalars import checked_rows, told
+from lapwing.schema.scalars import check_row_count, safe_repr
 
 Relation = Literal["add-remove", "replace-one"]
 
@@ -29,7 +29,7 @@ class Terms:
     def __post_init__(self) -> None:
         if not isinstance(self.relation, str) or self.relation not in get_args(Relation):
             raise ParameterError(
-                f"neighbours must be one of {', '.join(get_args(Relation))}, got {told(self.relation)}; "
+                f"neighbours must be one of {', '.join(get_args(Relation))}, got {safe_repr(self.relation)}; "
                 "add-remove hides whether a row is there, replace-one what it says",
                 code="LW303",
             )
@@ -38,7 +38,7 @@ class Terms:
                 f"max_rows must be at least 1, got {self.max_rows}; give the rows one unit may own", code="LW302"
             )
         if self.expected_rows is not None:
-            rows = checked_rows("expected_rows", self.expected_rows, 1, code="LW315")
+            rows = check_row_count("expected_rows", self.expected_rows, 1, code="LW315")
             object.__setattr__(self, "expected_rows", rows)
         if self.rows is not None and (self.relation != "replace-one" or self.max_rows != 1):
             raise ParameterError(

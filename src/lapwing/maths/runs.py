@@ -115,10 +115,10 @@ def distinct_pairs(starts: np.ndarray, stops: np.ndarray) -> tuple[np.ndarray, n
     return sorted_starts[is_new], sorted_stops[is_new], which
 
 
-def covered(codes: np.ndarray, runs: np.ndarray) -> np.ndarray:
+def count_covered(codes: np.ndarray, runs: np.ndarray) -> np.ndarray:
     """Return how many codes below each code lie in some runs.
 
-    >>> covered(np.array([0, 3, 9]), np.array([[2, 5], [7, 8]])).tolist()
+    >>> count_covered(np.array([0, 3, 9]), np.array([[2, 5], [7, 8]])).tolist()
     [0, 1, 4]
     """
     before = np.concatenate(([0], np.cumsum(runs[:, 1] - runs[:, 0])))
@@ -128,6 +128,6 @@ def covered(codes: np.ndarray, runs: np.ndarray) -> np.ndarray:
 
 
 def inside(codes: np.ndarray, runs: np.ndarray) -> np.ndarray:
-    """Return which codes lie in runs, as for `covered`: ndarray of bool, shape (n,)."""
+    """Return which codes lie in runs, as for `count_covered`: ndarray of bool, shape (n,)."""
     at = np.searchsorted(runs[:, 0], codes, side="right") - 1
     return np.asarray((at >= 0) & (codes < runs[np.maximum(at, 0), 1]))

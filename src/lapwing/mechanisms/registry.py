@@ -20,7 +20,7 @@ from lapwing.model.certificate.notices import Notice
 from lapwing.model.certificate.statements import Statement
 from lapwing.model.model import ReleasedModel
 from lapwing.model.statistics.expressions import RowFunction
-from lapwing.on_demand import loaded
+from lapwing.on_demand import load_object
 from lapwing.schema.schemas import Schema
 
 T = TypeVar("T")
@@ -44,7 +44,7 @@ class _Loaded(Mapping[str, type[Mechanism]]):
     """The mechanisms; asking for one loads its module, and no other."""
 
     def __getitem__(self, name: str) -> type[Mechanism]:
-        kind: type[Mechanism] = loaded(_PATHS[name])
+        kind: type[Mechanism] = load_object(_PATHS[name])
         return kind
 
     def __iter__(self) -> Iterator[str]:

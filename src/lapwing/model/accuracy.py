@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Final
 
 from lapwing.kernel.codec import PLAIN, Codec
 from lapwing.model.certificate.statements import Statement
-from lapwing.on_demand import Shown
+from lapwing.on_demand import Displayable
 from lapwing.schema.short import one_line
 
 _LETTERS: Final = 400
@@ -38,7 +38,7 @@ class MarginalAccuracy:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TableAccuracy(Shown):
+class TableAccuracy(Displayable):
     """Hold how accurate the released table of some columns is, whether it was measured or not.
 
     Parameters
@@ -85,7 +85,7 @@ class TableAccuracy(Shown):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CountAccuracy(Shown):
+class CountAccuracy(Displayable):
     """Hold how accurate the released number of rows that meet a condition is.
 
     Parameters
@@ -130,7 +130,7 @@ class CountAccuracy(Shown):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Accuracy(Shown):
+class Accuracy(Displayable):
     """Hold all that may be said in public about the accuracy of a release.
 
     Parameters

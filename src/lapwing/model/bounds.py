@@ -41,7 +41,7 @@ from lapwing.maths.noise_norms import absolute_noise, largest_noise
 from lapwing.maths.noise_tails import sum_tail
 from lapwing.maths.pooled_noise import NoisyNumber, pooled_number
 from lapwing.model.certificate.statements import Statement
-from lapwing.model.evidence import AskedTable, first_over, served, tables_over, views
+from lapwing.model.evidence import AskedTable, covered_cells, first_over, tables_over, views
 from lapwing.schema.groupings.grouping import Grouping
 from lapwing.schema.schemas import Schema
 
@@ -178,7 +178,7 @@ def covering(noisy: Sequence[Answer], asked: AskedTable) -> Sums | None:
     """Return the noisy sums that make up the cells that count, all from one noisy table."""
     together = replace(asked, beyond=len(asked.groupings))
     for tables in tables_over(noisy, asked.columns):
-        for _, _, cover in served(tables, together, np.ones((), dtype=np.bool_)):
+        for _, _, cover in covered_cells(tables, together, np.ones((), dtype=np.bool_)):
             return Sums(cover.sums()[asked.cells], cover.terms[asked.cells], cover.law)
     return None
 

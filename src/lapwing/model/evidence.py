@@ -254,7 +254,7 @@ class Cover:
     misfits_out: bool
 
 
-def served(
+def covered_cells(
     tables: Sequence[MeasuredTable], asked: AskedTable, is_open: np.ndarray
 ) -> Iterator[tuple[np.ndarray, np.ndarray, Cover]]:
     """Return for each table of an answer the open cells whose sum it knows best, how many counts these are sums of.
@@ -451,7 +451,7 @@ def intervals(
     misfits_out = np.zeros(asked.shape, dtype=np.bool_)
     for tables in tables_over(answers, asked.columns if weight is None else (*asked.columns, weight.name)):
         here = asked if weight is None else asked.weighed(weight, tables[-1])
-        for cells, own, cover in served(tables, here, terms == 0):
+        for cells, own, cover in covered_cells(tables, here, terms == 0):
             terms[cells], misfits_out[cells] = own[cells], cover.misfits_out
             lower[cells], upper[cells] = _ends(cover, here, cells, own, failure)
         if here.inside is None:

@@ -29,7 +29,7 @@ from lapwing.model.laws import Laws
 from lapwing.model.model import Bernoulli, ColumnLaw, Indexed, LogLinear, ReleasedModel, Spans, check_groupings
 from lapwing.schema.files import is_of_several
 from lapwing.schema.groupings.grouping import Grouping
-from lapwing.schema.named_files import opened
+from lapwing.schema.named_files import open_public_file
 from lapwing.schema.schemas import Schema
 
 T = TypeVar("T")
@@ -141,7 +141,7 @@ def load_release(path: Path) -> SavedRelease:
 def read_documents(path: Path, read: Callable[[Mapping[str, Any]], T]) -> T:
     """Read the documents of a model file."""
     try:
-        with opened(path, f"the model file {path}") as (file, _):
+        with open_public_file(path, f"the model file {path}") as (file, _):
             return _read(file, path, read)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "not a usable path"

@@ -115,8 +115,8 @@ class LogLinear:
 
     thetas: tuple of float64, one per table, shaped by the groups of its groupings; finite; base: the base law of each
     column of the model: tables of one law; free: numbers of the tables whose theta is as few atoms had it, and is still
-    to be fitted to all of them: `lapwing.model.sampling.grouped.settled`; atoms: the laws of these atoms in each column
-    of ``base``, where a table is free.
+    to be fitted to all of them: `lapwing.model.sampling.grouped.settle_theta`; atoms: the laws of these atoms in each
+    column of ``base``, where a table is free.
     """
 
     tables: tuple[tuple[str, ...], ...]

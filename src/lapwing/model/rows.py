@@ -29,13 +29,13 @@ from lapwing.errors import ParameterError
 from lapwing.model.model import Bernoulli, ColumnLaw, Indexed, ReleasedModel, Spans
 from lapwing.model.sampling.conditions import FEW_ATOMS, effective_atoms
 from lapwing.model.sampling.draws import AtomRows, Histogram, draw_column, row_ends, uniform_codes
-from lapwing.model.sampling.grouped import grouped
+from lapwing.model.sampling.grouped import group_part
 from lapwing.model.sampling.keeping import kept_components
-from lapwing.model.sampling.log_linear import SweptRows, warmed
+from lapwing.model.sampling.log_linear import SweptRows, warm_up
 from lapwing.model.sampling.public_strata import public_ends, public_strata
 from lapwing.model.sampling.row_choice import chosen_rows
 from lapwing.schema.public_tables.cells import coded_tables, public_columns
-from lapwing.schema.scalars import checked_rows
+from lapwing.schema.scalars import check_row_count
 from lapwing.schema.schemas import Schema
 
 if TYPE_CHECKING:
@@ -193,7 +193,7 @@ def sample_codes(
 
 def _check(n: int, chunk: int) -> None:
     """Refuse a number of rows or a size of chunks that is none."""
-    checked_rows("the number of rows", n)
+    check_row_count("the number of rows", n)
     if chunk < 1:
         raise ParameterError(f"a chunk must hold at least 1 row, got {chunk}; 2**18 suits most machines", code="LW302")
 
@@ -205,7 +205,7 @@ def _source(model: ReleasedModel, schema: Schema, n: int, rng: np.random.Generat
     strata = public_strata(model, schema) if is_matched else None
     is_few = strata is None and effective_atoms(model.weights) < FEW_ATOMS
     if part is not None and (not is_matched or is_few):
-        model = warmed(model, grouped(part, tuple(model.laws)), n, rng, kept)
+        model = warm_up(model, group_part(part, tuple(model.laws)), n, rng, kept)
     ends = row_ends(model.weights, n, rng) if strata is None else public_ends(strata, model.weights, n, rng)
     tables = {name: Histogram.of(law.laws) for name, law in model.laws.items() if isinstance(law, Indexed)}
     atoms = _AtomSource(model, ends, tables)
@@ -213,7 +213,7 @@ def _source(model: ReleasedModel, schema: Schema, n: int, rng: np.random.Generat
         return atoms
     if n > model.atoms:
         held = () if strata is None else public_columns(schema)
-        return SweptRows.of(model, grouped(part, tuple(model.laws)), ends, tables, kept, held=held)
+        return SweptRows.of(model, group_part(part, tuple(model.laws)), ends, tables, kept, held=held)
     return chosen_rows(model, ends, tables, rng, None if strata is None else strata.own) or atoms
 
 
@@ -234,7 +234,7 @@ def population_codes(model: ReleasedModel, schema: Schema, n: int, rng: np.rando
         raise ParameterError(f"a simulated sample has at least 1 row, got {n}", code="LW325")
     part = model.log_linear
     if part is not None and effective_atoms(model.weights) < FEW_ATOMS:
-        model = warmed(model, grouped(part, tuple(model.laws)), n, rng, kept_components(model, schema))
+        model = warm_up(model, group_part(part, tuple(model.laws)), n, rng, kept_components(model, schema))
     reached = np.cumsum(model.weights)
     atoms = np.searchsorted(reached, rng.random(n) * reached[-1], side="right")
     atoms = np.minimum(atoms, np.flatnonzero(model.weights)[-1])

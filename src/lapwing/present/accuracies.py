@@ -4,9 +4,9 @@ from dataclasses import replace
 from typing import Final
 
 from lapwing.model.accuracy import Accuracy, CountAccuracy, TableAccuracy
-from lapwing.present.document import Document, Fact, Section, Table, Text, count_text, crossed
+from lapwing.present.document import Document, Fact, Section, Table, Text, count_text, cross_name
 from lapwing.present.messages import say
-from lapwing.present.stated import labelled
+from lapwing.present.stated import label_facts
 
 # -- What is known of the accuracy of a whole release, of one table, and of one count.
 
@@ -28,7 +28,7 @@ def _of_release(found: Accuracy) -> Document:
         headline = Fact("headline", "", first.text, value=first.value, unit=first.unit)
     lines = tuple(
         (
-            crossed(each.columns) + ("" if each.level is None else f", level {each.level}"),
+            cross_name(each.columns) + ("" if each.level is None else f", level {each.level}"),
             f"{each.cells:,}",
             f"{each.noise:,.3g}",
             f"{each.largest_error:,.0f}",
@@ -41,7 +41,7 @@ def _of_release(found: Accuracy) -> Document:
     shown = Section("first", "", (replace(table, lines=lines[:_FIRST]),))
     every = Section("tables", say("accuracy.tables", count=len(lines)), (table,))
     statements = Text("", tuple(each.text for each in found.statements))
-    facts = labelled(
+    facts = label_facts(
         measured=count_text(found.measured, "table"), model=say("accuracy.worth", rows=found.effective_rows)
     )
     return Document(
@@ -59,14 +59,14 @@ def _of_table(found: TableAccuracy) -> Document:
     sure = f"{100 * found.confidence:g}"
     error, variation = found.largest_error, found.variation
     measured = say("accuracy.table_measured" if found.is_measured else "accuracy.table_guess")
-    facts = labelled(
+    facts = label_facts(
         cells=f"{found.cells:,}",
         noise="" if found.noise is None else say("accuracy.noise", noise=found.noise),
         counts="" if error is None else say("accuracy.error", rows=error, sure=sure),
         variation="" if variation is None else say("accuracy.variation", most=variation, sure=sure),
     )
     return Document(
-        (Fact("headline", "", f"{crossed(found.columns)}: {measured}"), Fact("said", "", found.text), *facts),
+        (Fact("headline", "", f"{cross_name(found.columns)}: {measured}"), Fact("said", "", found.text), *facts),
         "TableAccuracy",
     )
 
@@ -74,7 +74,7 @@ def _of_table(found: TableAccuracy) -> Document:
 def _of_count(found: CountAccuracy) -> Document:
     is_known = found.lower is not None and found.upper is not None
     sure = f"{100 * found.confidence:g}"
-    facts = labelled(
+    facts = label_facts(
         true_number=say("accuracy.interval", low=found.lower, high=found.upper, sure=sure) if is_known else "",
         noise="" if found.noise is None else say("accuracy.count_noise", noise=found.noise),
         measured=say("accuracy.by", counts=count_text(found.terms, "noisy count"))

@@ -16,7 +16,7 @@ from lapwing.present.messages import say
 from lapwing.present.plans import describe_plan
 from lapwing.present.releases import describe_release
 from lapwing.present.schemas import describe_schema
-from lapwing.present.stated import labelled
+from lapwing.present.stated import label_facts
 from lapwing.release.plans import Plan
 from lapwing.release.release import Release
 from lapwing.schema.schemas import Schema
@@ -25,7 +25,7 @@ from lapwing.schema.schemas import Schema
 def describe_anonymous(found: AnonymousTable) -> Document:
     """Return what an anonymous table says, without its rows."""
     settings, groups = found.settings, count_text(found.groups, "group")
-    facts = labelled(
+    facts = label_facts(
         rows=say("anonymous.rows", rows=len(found.data), groups=groups, size=settings.min_group_size),
         group_of=found.unit,
         information_loss=say("anonymous.information_loss", loss=found.information_loss),

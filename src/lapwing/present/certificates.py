@@ -8,9 +8,9 @@ from typing import Final
 
 from lapwing.kernel.plain import at_least
 from lapwing.model.certificate.certificate import DOMAIN, EVALUATION, Certificate
-from lapwing.model.certificate.cost_lines import asked_text, counted_lines
+from lapwing.model.certificate.cost_lines import budget_text, counted_lines
 from lapwing.model.certificate.declared import KeptRule, KeptTable
-from lapwing.model.certificate.issued import SHOWN, Beside, Issued
+from lapwing.model.certificate.issued import SHOWN, Beside, IssueRecord
 from lapwing.model.certificate.linked import ONE_OF_SEVERAL
 from lapwing.model.certificate.notices import Notice, Word
 from lapwing.model.certificate.promise import Pairs, pairs_apart, unit_field
@@ -26,7 +26,7 @@ from lapwing.present.promises import (
     protected_facts,
     purchase_facts,
 )
-from lapwing.present.stated import clause, labelled
+from lapwing.present.stated import clause, label_facts
 from lapwing.schema.schemas import Schema
 
 _LISTED: Final = 8
@@ -165,7 +165,7 @@ def _own(paid: Certificate) -> Iterator[Fact]:
     if _has_rows(paid):
         yield from verdict_facts(paid.verdict)
     kept = ((len(paid.rules), "rule"), (len(paid.public_tables), "public table"))
-    yield from labelled(keeps=" and ".join(count_text(count, what) for count, what in kept if count))
+    yield from label_facts(keeps=" and ".join(count_text(count, what) for count, what in kept if count))
     for each in paid.accuracy:
         if each.is_headline:
             yield Fact("certified", say("label.certified"), f"{clause(each)}.", value=each.value, unit=each.unit)
@@ -343,7 +343,7 @@ def _recorded(whole: Certificate) -> Iterator[Fact]:
     yield Fact("recorded_alone", label, where or say("recorded.alone"), between=" ")
 
 
-def _issued(issued: Issued | None) -> Iterator[Fact]:
+def _issued(issued: IssueRecord | None) -> Iterator[Fact]:
     """Yield when it was written, with which files and by whom."""
     if issued is None:
         return
@@ -422,7 +422,7 @@ def pairs_of(whole: Certificate) -> Pairs:
 
 def budget_of(whole: Certificate) -> str:
     """Return the budget as it was asked for, in signs, and what it comes to in ρ."""
-    return asked_text(whole.total, whole.requested.epsilon, whole.requested.delta)
+    return budget_text(whole.total, whole.requested.epsilon, whole.requested.delta)
 
 
 def price_of(whole: Certificate) -> str:

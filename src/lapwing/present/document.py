@@ -110,7 +110,7 @@ class Section:
 
 def of_table(section: Section, number: int, table: str) -> Section:
     """Return a section of one of several tables, under a title and an anchor of its own."""
-    return replace(section, key=f"table-{number}-{section.key}", title=f"{clipped(table)}: {section.title}")
+    return replace(section, key=f"table-{number}-{section.key}", title=f"{clip_text(table)}: {section.title}")
 
 
 Tone = Literal["", "good", "fair", "weak", "none", "internal"]
@@ -166,19 +166,19 @@ class Page:
 NAME_LETTERS: Final = 60  # of a column's name or a label in a sentence or a table
 
 
-def clipped(text: str, letters: int = NAME_LETTERS) -> str:
+def clip_text(text: str, letters: int = NAME_LETTERS) -> str:
     """Return a text of at most so many letters."""
     return text if len(text) <= letters else f"{text[: letters - 1]}…"
 
 
-def labelled(text: str, letters: int = NAME_LETTERS) -> str:
+def visible_label(text: str, letters: int = NAME_LETTERS) -> str:
     """Return a label that can be seen: one without any letter stands in quotes."""
-    return clipped(text, letters) if text.strip() else f'"{clipped(text, letters)}"'
+    return clip_text(text, letters) if text.strip() else f'"{clip_text(text, letters)}"'
 
 
-def crossed(columns: Sequence[str]) -> str:
+def cross_name(columns: Sequence[str]) -> str:
     """Return the name of a table of several columns, such as ``age × sex``."""
-    return " × ".join(clipped(name, max(16, NAME_LETTERS // len(columns))) for name in columns)
+    return " × ".join(clip_text(name, max(16, NAME_LETTERS // len(columns))) for name in columns)
 
 
 def percent(share: float | None, digits: int = 1) -> str:
@@ -196,7 +196,7 @@ def percent(share: float | None, digits: int = 1) -> str:
     return f"{figure:.{digits}f} %" if figure else "0 %"
 
 
-def signed(share: float, digits: int = 1) -> str:
+def signed_points(share: float, digits: int = 1) -> str:
     """Return a difference of shares in percent points, with its sign."""
     figure = round(100 * share, digits)
     return f"{figure:+.{digits}f}" if figure else "0"

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from lapwing.present.document import Chart, Document, Fact, Facts, Part, Section, Table, Text, clipped, warnings_of
+from lapwing.present.document import Chart, Document, Fact, Facts, Part, Section, Table, Text, clip_text, warnings_of
 from lapwing.present.messages import say
 from lapwing.schema.scalars import visible
 
@@ -144,18 +144,18 @@ def card_html(shown: Document) -> Html:
     facts = shown.by(*shown.short) if shown.short else shown.facts
     above = {key: [fact for fact in facts if fact.key == key] for key in _ABOVE}
     warnings = [fact.text for fact in above["warning"]]
-    others = tuple(replace(fact, text=clipped(fact.text, _SAID)) for fact in facts if fact.key not in above)
+    others = tuple(replace(fact, text=clip_text(fact.text, _SAID)) for fact in facts if fact.key not in above)
     seen = [
         *(element("p", each.text, class_="notice") for each in above["notice"]),
         *(_headline(each) for each in (*above["headline"], *above["verdict"])),
-        *(element("p", clipped(each.text, _SAID), class_="soft") for each in above["said"]),
-        *map(_text, warnings_of(clipped(each, _SAID) for each in warnings[:_VISIBLE])),
+        *(element("p", clip_text(each.text, _SAID), class_="soft") for each in above["said"]),
+        *map(_text, warnings_of(clip_text(each, _SAID) for each in warnings[:_VISIBLE])),
         facts_html(Facts(others)),
     ]
     sections = [*shown.sections]
     if len(warnings) > _VISIBLE or any(len(each) > _SAID for each in warnings):
         sections.append(Section("warnings", say("card.warnings"), (Text("", tuple(warnings)),)))
-    name = f" · {clipped(shown.name)}" if shown.name else ""
+    name = f" · {clip_text(shown.name)}" if shown.name else ""
     hint = [element("div", code_text(shown.hint), class_="soft")] if shown.hint else []
     style = element("style", Html(style_of("core.css", "card.css").replace("\n", "")))
     title = element("div", f"{shown.kind}{name}", class_="soft")
@@ -165,7 +165,7 @@ def card_html(shown: Document) -> Html:
 
 def _headline(fact: Fact) -> Html:
     said = f"{fact.part}: {fact.text}" if fact.part else fact.text
-    return _text(Text(clipped(said, _SAID), is_headline=True, key=fact.key))
+    return _text(Text(clip_text(said, _SAID), is_headline=True, key=fact.key))
 
 
 def _foldable(section: Section) -> Html:
@@ -182,8 +182,8 @@ def _short(table: Table) -> Table:
     said = [table.caption, *([say("card.more", count=more)] if more > 0 else [])]
     return Table(
         "; ".join(each for each in said if each),
-        tuple(clipped(table.heading[place]) for place in kept),
-        tuple(tuple(clipped(line[place], _LETTERS) for place in kept) for line in table.lines[:_LINES]),
+        tuple(clip_text(table.heading[place]) for place in kept),
+        tuple(tuple(clip_text(line[place], _LETTERS) for place in kept) for line in table.lines[:_LINES]),
         tuple(number for number, place in enumerate(kept) if place in table.numbers),
         table.marked,
     )

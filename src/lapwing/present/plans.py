@@ -9,14 +9,14 @@ from lapwing.kernel.questions.misfit_rows.question import MisfitRows
 from lapwing.kernel.questions.private_draw.question import PrivateDraw
 from lapwing.mechanisms.registry import kind_named, settings_of
 from lapwing.model.certificate.cost_lines import CHOSEN, CostLine, counted_lines
-from lapwing.model.certificate.linked import published
+from lapwing.model.certificate.linked import published_tables
 from lapwing.model.certificate.promise import ROW
 from lapwing.model.certificate.statements import Statement
 from lapwing.present.costs import cost_summary
 from lapwing.present.document import Document, Fact, Facts, Part, Section, Table, Text, lines_of, sentence, upper_first
 from lapwing.present.messages import say
 from lapwing.present.promises import origin_facts, protected_facts
-from lapwing.present.stated import clause, label_of, labelled
+from lapwing.present.stated import clause, label_facts, label_of
 from lapwing.release.plans import DeltaGain, Plan
 from lapwing.release.runs.plan.effort import MACHINE, Effort, MaxRowsEffect, MemoryNeed
 from lapwing.schema.linked.database import LinkedTables
@@ -59,7 +59,7 @@ def describe_plan(plan: Plan) -> Document:
     figure = "" if first.value is None else f": {first.figure}"
     counts = [line for line in plan.lines if line.question != MisfitRows.kind]
     noise = [line.noise.sd for line in counts if line.noise is not None]
-    more = labelled(
+    more = label_facts(
         settings=changed_settings(plan.mechanism, plan.settings),
         noise=say("plan.noise", low=min(noise), high=max(noise)) if noise else "",
     )
@@ -137,7 +137,7 @@ def _linked_facts(plan: Plan, linked: LinkedTables) -> Iterator[Fact]:
     """Yield what a plan of linked tables says of them all."""
     yield Fact("cost", say("label.cost"), say("plan.linked_cost", asked=plan.asked))
     yield Fact("protected", say("label.protected"), linked.protected)
-    yield from (Fact("published", "", sentence(said.text)) for said in published(linked))
+    yield from (Fact("published", "", sentence(said.text)) for said in published_tables(linked))
     yield from (Fact("note", "", f"{upper_first(note.text)}.") for note in plan.notes)
     yield _effort(plan.effort, plan.expected_rows)
 

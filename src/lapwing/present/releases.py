@@ -7,7 +7,7 @@ from lapwing.present.document import Document, Section, Text
 from lapwing.present.messages import say
 from lapwing.present.plans import changed_settings
 from lapwing.present.schemas import fields_sections, fields_table
-from lapwing.present.stated import labelled
+from lapwing.present.stated import label_facts
 from lapwing.release.release import Release
 
 
@@ -19,7 +19,7 @@ def describe_release(release: Release) -> Document:
         return replace(found, kind="Release", sections=(kept, *fields_sections(release.schema), *whole))
     schema, paid = release.schema, release.certificate
     names = ", ".join(field.name for field in schema.columns)
-    more = labelled(
+    more = label_facts(
         columns=f"{len(schema.columns):,}: {names}", settings=changed_settings(paid.mechanism, paid.settings)
     )
     return replace(

@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
-from lapwing.present.document import Document, Fact, Section, Table, count_text, crossed
+from lapwing.present.document import Document, Fact, Section, Table, count_text, cross_name
 from lapwing.present.messages import say
-from lapwing.present.stated import labelled
+from lapwing.present.stated import label_facts
 from lapwing.schema.fields import Field
 from lapwing.schema.linked.database import LinkedTables
 from lapwing.schema.schemas import Schema
@@ -42,12 +42,12 @@ def _facts(schema: Schema) -> Iterator[Fact]:
     yield from (Fact("warning", say("label.warning"), each) for each in schema.questions)
     unit = schema.privacy_unit
     used = "" if unit is None else count_text(unit.max_rows, "row")
-    yield from labelled(
+    yield from label_facts(
         identifiers=", ".join(field.name for field in schema.fields if field.identifier),
         unit=say("schema.row") if unit is None else say("schema.unit", field=unit.field, used=used),
         weight=schema.weight or "",
         rules=str(len(schema.rules) or ""),
-        public_tables="; ".join(crossed(table.columns) for table in schema.public_tables),
+        public_tables="; ".join(cross_name(table.columns) for table in schema.public_tables),
         purchases=count_text(len(schema.purchases), "run") if schema.purchases else "",
     )
 
@@ -57,7 +57,7 @@ def _linked(schema: Schema, linked: LinkedTables) -> Iterator[Fact]:
     yield Fact("headline", "", say("schema.events") if linked.is_events else count_text(len(linked.given), "table"))
     most = ", ".join(f"{linked.max_rows(each.name):,} of {each.name}" for each in schema.relations)
     used = f"{linked.max_rows(linked.given[0]):,} rows" if linked.is_events else most
-    yield from labelled(
+    yield from label_facts(
         key=linked.key,
         unit=say("schema.linked_unit", key=linked.key, used=used),
         order=", ".join(f"{each.name} by {each.order.by}" for each in schema.relations if each.order is not None),

@@ -66,10 +66,10 @@ def label_of(found: Statement) -> str:
     return fill_sentence(f"stated.{found.code}.label", found.fields)
 
 
-def labelled(**said: str) -> Iterator[Fact]:
+def label_facts(**said: str) -> Iterator[Fact]:
     """Yield facts by their keys, each under its label, those of which there is something to say.
 
-    >>> [fact.line for fact in labelled(cost="epsilon 1.", weight="")]
+    >>> [fact.line for fact in label_facts(cost="epsilon 1.", weight="")]
     ['Cost: epsilon 1.']
     """
     return (Fact(key, say(f"label.{key}"), text) for key, text in said.items() if text)

@@ -12,7 +12,7 @@ from lapwing.model.bounds import fitting_cells
 from lapwing.model.evidence import AskedTable
 from lapwing.model.statistics.expressions import Stat, condition_of
 from lapwing.schema.groupings.domains import Domain
-from lapwing.schema.groupings.grouping import Grouping, cut, identity
+from lapwing.schema.groupings.grouping import Grouping, identity, interval_grouping
 from lapwing.schema.groupings.hierarchies import group_ends
 from lapwing.schema.schemas import Schema
 
@@ -53,7 +53,7 @@ def _uncut(name: str, domain: Domain, statistic: Statistic) -> Grouping:
     steps = [step for step in statistic.program if step[0] in ("in", "number", "lookup") and step[1] == name]
     if all(step[0] == "in" for step in steps):
         edges = np.array([end for step in steps for end in step[2]], dtype=np.int64)
-        return cut(domain, np.unique(edges[(edges > 0) & (edges < domain.values)]))
+        return interval_grouping(domain, np.unique(edges[(edges > 0) & (edges < domain.values)]))
     if domain.values > _MOST_CELLS:
         raise ParameterError(
             f"where computes with column {name!r}, which has {domain.values} values; compare it with constants instead",
@@ -69,7 +69,7 @@ def _split(schema: Schema, name: str, grouping: Grouping, cells: AskedTable) -> 
         return grouping
     asked = cells.groupings[cells.columns.index(name)]
     starts = np.union1d(grouping.pieces()[0], asked.pieces()[0])
-    return cut(field.domain, starts[(starts > 0) & (starts < field.domain.values)])
+    return interval_grouping(field.domain, starts[(starts > 0) & (starts < field.domain.values)])
 
 
 def _inside(cells: AskedTable, columns: Sequence[str], groupings: Sequence[Grouping]) -> np.ndarray:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from lapwing.atomic import writing
 from lapwing.on_demand import extra
 from lapwing.release.linked.targets import write_tables
-from lapwing.release.targets import Targets, placed
+from lapwing.release.targets import Targets, staging_places
 from lapwing.rows.out.outputs import rows_format, to_standard_output
 
 if TYPE_CHECKING:
@@ -37,12 +37,12 @@ def write_release_rows(rows: "RowsOut", target: Path, place: Path | None, *, qui
     place: None for standard output, which gets them as CSV.
     """
     from lapwing.release.rows_out import WRITING, write_to  # noqa: PLC0415
-    from lapwing.release.runs.watching import shown  # noqa: PLC0415
+    from lapwing.release.runs.watching import show_progress  # noqa: PLC0415
 
     if place is None:
         to_standard_output(rows.frames())
         return
-    with writing(target, stands_in=True), shown(not quiet and sys.stderr.isatty(), **WRITING):
+    with writing(target, stands_in=True), show_progress(not quiet and sys.stderr.isatty(), **WRITING):
         write_to(rows, place, target)
 
 
@@ -50,7 +50,7 @@ def write_files(
     release: "Release", targets: Targets, place: Mapping[Path, Path], *, rows: int | None, seed: int | None, quiet: bool
 ) -> None:
     """Write model, rows, Croissant file and certificate to the places that are kept for the targets."""
-    from lapwing.model.certificate.issued import Beside, Issued  # noqa: PLC0415
+    from lapwing.model.certificate.issued import Beside, IssueRecord  # noqa: PLC0415
 
     paid = release.certificate
     drawn = paid.seed if seed is None else seed  # the certificate names the seed of the rows beside it
@@ -65,7 +65,7 @@ def write_files(
     if targets.certificate is None and targets.croissant is None:
         return
     files += [] if targets.model is None else [Beside.read(Path(targets.model.name), place[targets.model])]
-    issued = Issued.now(
+    issued = IssueRecord.now(
         files,
         table=release.schema.name if paid.ledger is None else paid.ledger.dataset,
         schema=release.schema.fingerprint,
@@ -121,7 +121,7 @@ def _croissant(
         rows, known = Beside.read(target, place[target]), {"certified": certified}
         found: str = extra("croissant").croissant_text(schema, certificate, targets.croissant, rows=rows, **known)
         return found
-    described = {name: Beside.read(targets.rows[name], file) for name, file in placed(targets, place).items()}
+    described = {name: Beside.read(targets.rows[name], file) for name, file in staging_places(targets, place).items()}
     text: str = extra("croissant of tables").linked_croissant_text(
         certificate, targets.tables, targets.croissant, rows=described, certified=certified
     )

@@ -11,11 +11,11 @@ from lapwing.kernel.plain import rational_text
 from lapwing.kernel.terms import Relation
 from lapwing.maths.arrays import Frozen
 from lapwing.model.certificate.certificate import CERTIFICATES, CostLine
-from lapwing.model.certificate.cost_lines import Requested, asked_text, budget_to_dict, counted_lines
-from lapwing.model.certificate.linked import published
+from lapwing.model.certificate.cost_lines import RequestedBudget, budget_text, budget_to_dict, counted_lines
+from lapwing.model.certificate.linked import published_tables
 from lapwing.model.certificate.notices import Notice
 from lapwing.model.certificate.statements import Statement
-from lapwing.on_demand import Shown, extra
+from lapwing.on_demand import Displayable, extra
 from lapwing.release.runs.plan.effort import MACHINE, Effort, MaxRowsEffect
 from lapwing.schema.linked.database import LinkedTables
 
@@ -35,7 +35,7 @@ class DeltaGain:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Plan(Shown):
+class Plan(Displayable):
     """Say what a release would do; a function of the schema and public settings alone.
 
     That of several tables, and of events, has the plan of each in ``parts``, of its part of the budget; what it says of
@@ -156,7 +156,7 @@ class Plan(Shown):
     @property
     def asked(self) -> str:
         """What was asked for, in short."""
-        return asked_text(self.total, self.request.epsilon, self.request.delta)
+        return budget_text(self.total, self.request.epsilon, self.request.delta)
 
     @property
     def shares(self) -> dict[str, Fraction]:
@@ -171,7 +171,7 @@ class Plan(Shown):
 
     def text(self) -> str:
         """Return the plan as plain text: of several tables the whole first, then part by part."""
-        return str(self._told("text"))
+        return str(self._in_words("text"))
 
     def table(self) -> list[tuple[str, ...]]:
         """Return one line for each part, the heading first."""
@@ -215,7 +215,7 @@ class Plan(Shown):
             "settings": dict(self.settings),
             "reason": self.reason,
             "total": budget_to_dict(self.total),
-            "requested": CERTIFICATES.write(Requested.of(self.request)),
+            "requested": CERTIFICATES.write(RequestedBudget.of(self.request)),
             "relation": self.relation,
             "privacy_unit": self.privacy_unit,
             "max_rows": self.max_rows,
@@ -240,7 +240,7 @@ class Plan(Shown):
                 key: found[key] for key in ("total", "requested", "relation", "privacy_unit", "expected_rows", "effort")
             },
             "protected": self.linked.protected,
-            "published": [each.to_dict() for each in published(self.linked)],
+            "published": [each.to_dict() for each in published_tables(self.linked)],
             "shares": {name: rational_text(share) for name, share in self.shares.items()},
             "parts": {name: part.to_dict() for name, part in self.several.items()},
         }

@@ -12,10 +12,10 @@ from lapwing.kernel.questions.questions import Answer
 from lapwing.model.evidence import PUBLIC, AskedTable, CellIntervals, intervals, measured_groupings
 from lapwing.model.sampling.marginals import marginal, weighted_marginal
 from lapwing.release.asked import Condition, meeting
-from lapwing.schema.groupings.grouping import Grouping, cut, evenly, identity
-from lapwing.schema.groupings.hierarchies import told_apart
+from lapwing.schema.groupings.grouping import Grouping, evenly, identity, interval_grouping
+from lapwing.schema.groupings.hierarchies import common_refinement
 from lapwing.schema.public_tables.cells import CodedTable, coded_tables
-from lapwing.schema.scalars import is_among, told
+from lapwing.schema.scalars import is_among, safe_repr
 from lapwing.schema.schemas import Schema
 from lapwing.schema.values import labels
 
@@ -68,7 +68,7 @@ def query_table(
     """
     schema, noisy, public_rows = release.schema, release.noisy, release.certificate.public_rows
     if not isinstance(weighted, bool):
-        raise ParameterError(f"weighted must be true or false, got {told(weighted)}", code="LW304")
+        raise ParameterError(f"weighted must be true or false, got {safe_repr(weighted)}", code="LW304")
     if weighted and schema.weight is None:
         raise ParameterError(
             "weighted totals need a survey weight, and the release's schema names none; name the column of weights "
@@ -141,7 +141,7 @@ def listed_columns(columns: str | Sequence[str]) -> list[str]:
     is_named = isinstance(listed, Sequence) and all(isinstance(each, str) for each in listed)
     if not is_named or not listed or len(set(listed)) != len(listed):
         raise ParameterError(
-            f"columns must be a column name or a list of distinct ones, got {told(columns)}", code="LW330"
+            f"columns must be a column name or a list of distinct ones, got {safe_repr(columns)}", code="LW330"
         )
     return list(listed)
 
@@ -175,7 +175,9 @@ def query_groupings(
         return measured
     if isinstance(groups, bool) or not isinstance(groups, int) or groups < 2:
         several = "; to count several columns together, give a list of them" if is_among(groups, schema.names) else ""
-        raise ParameterError(f"groups must be at least 2, or 'measured', got {told(groups)}{several}", code="LW302")
+        raise ParameterError(
+            f"groups must be at least 2, or 'measured', got {safe_repr(groups)}{several}", code="LW302"
+        )
     wanted = tuple(query_grouping(schema, name, groups) for name in columns)
     if measured is None:
         return wanted
@@ -199,7 +201,7 @@ def _snap_ends(schema: Schema, name: str, wanted: Grouping, measured: Grouping) 
     after = np.searchsorted(known, asked).clip(1, known.size - 1) if known.size > 1 else np.zeros_like(asked)
     before = np.maximum(after - 1, 0)
     nearest = np.where(asked - known[before] <= known[after] - asked, known[before], known[after])
-    return cut(schema.field(name).domain, np.unique(nearest))
+    return interval_grouping(schema.field(name).domain, np.unique(nearest))
 
 
 def _group_labels(schema: Schema, name: str, grouping: Grouping) -> list[str]:
@@ -260,4 +262,4 @@ def _axis(own: Grouping, asked: Grouping | None) -> np.ndarray:
     """Return which groups of a table's column meet which asked groups: (2, pairs); one group 0 where none is asked."""
     if asked is None:
         return np.stack([np.arange(own.groups), np.zeros(own.groups, dtype=np.int64)])
-    return np.asarray(np.unique(told_apart([own, asked])[1], axis=1))
+    return np.asarray(np.unique(common_refinement([own, asked])[1], axis=1))

@@ -12,7 +12,7 @@ from lapwing.model.accuracy import Accuracy, CountAccuracy, TableAccuracy
 from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.files import SavedRelease, save_release
 from lapwing.model.model import ReleasedModel
-from lapwing.on_demand import Shown, extra
+from lapwing.on_demand import Displayable, extra
 from lapwing.release import rows_out as out
 from lapwing.release.accuracy import chosen_accuracy
 from lapwing.release.asked import Condition
@@ -20,7 +20,7 @@ from lapwing.release.linked.drawing import layouts_of, linked_frames, together
 from lapwing.release.linked.targets import write_into
 from lapwing.release.queries import Groups, as_frame, query_table
 from lapwing.release.rows_out import RowsOut, Support, Where
-from lapwing.release.runs.watching import ProgressLike, shown
+from lapwing.release.runs.watching import ProgressLike, show_progress
 from lapwing.rows.kinds import FrameLayout, Kind
 from lapwing.rows.out.outputs import write_output
 from lapwing.schema.linked.database import LinkedTables
@@ -37,7 +37,7 @@ _PLAIN: Final = FrameLayout()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Release(Shown):
+class Release(Displayable):
     """A differentially private release, of one table or of several; every method is free post-processing.
 
     Of several tables, ``tables`` has the release of each: of its rows with their place, the row before and the rows
@@ -273,7 +273,7 @@ class Release(Shown):
         if self.linked is not None:
             if rows_per_file != out.ROWS_PER_FILE:
                 self._one("write(...)", "a table of several has one file, and takes no rows_per_file")
-            with shown(progress, **out.WRITING):
+            with show_progress(progress, **out.WRITING):
                 write_into(self.linked, self.frames(n, seed=seed, where=where), path_text("path", path))
             return
         out.write_release(self.rows(n, seed=seed, where=where), path, rows_per_file, progress)

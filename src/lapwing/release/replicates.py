@@ -21,17 +21,17 @@ from lapwing.model.model import ReleasedModel
 from lapwing.model.rows import population_codes, sample_codes
 from lapwing.model.statistics.expressions import Stat, condition_of
 from lapwing.release.queries import Parts
-from lapwing.release.runs.finishing import finished_model
+from lapwing.release.runs.finishing import postprocess_model
 from lapwing.release.runs.generators import chosen_seed, generator
 from lapwing.release.runs.misfits import first_question
 from lapwing.release.runs.settings import TableSettings
-from lapwing.release.runs.watching import ProgressLike, shown
-from lapwing.release.runs.watching import told as tell
+from lapwing.release.runs.watching import ProgressLike, show_progress
+from lapwing.release.runs.watching import report_progress as tell
 from lapwing.rows.kinds import FrameLayout
 from lapwing.rows.out.decode import decode
 from lapwing.rows.out.writers import to_layout
 from lapwing.rows.source import code_table
-from lapwing.schema.scalars import check_whole_number, checked_rows
+from lapwing.schema.scalars import check_row_count, check_whole_number
 from lapwing.schema.schemas import Schema
 
 if TYPE_CHECKING:
@@ -241,12 +241,12 @@ def make_replicates(
     check_whole_number("m", m, LEAST_REPLICATES, MOST_REPLICATES, code="LW302")
     if model.rows < 1:
         raise _refused("the release stands for 0 rows, and no sample of it can be simulated; spend more budget")
-    count = checked_rows("the number of rows", model.rows if rows is None else rows, 1)
+    count = check_row_count("the number of rows", model.rows if rows is None else rows, 1)
     # Drawn rows are few, and stand for a table of another, public size.
     sampled = model.rows if certificate.public_rows is None else certificate.public_rows
     settings = rebuilt(certificate, schema, chosen_seed(seed))
     at_model, simulated = [], []
-    with shown(progress, first="replicates", of="of them made"):
+    with show_progress(progress, first="replicates", of="of them made"):
         for done, rng in enumerate(generator(settings.seed, "replicates").spawn(m), 1):
             at_model.append(_rows(model, schema, count, rng))
             frame = decode(population_codes(model, schema, sampled, rng), schema)
@@ -308,7 +308,7 @@ def _refit(frame: "pl.DataFrame", settings: TableSettings, rng: np.random.Genera
     terms = public_terms(source, schema, settings.relation, settings.expected_rows)
     _, budget = first_question(settings, settings.request.budget, terms)
     room = open_room(source, schema, terms, budget, debit=_no_debit, secret_bits=SystemBits, sink=NoTranscript())
-    return finished_model(mechanism.run(room, schema, budget, rng), schema, int(rng.integers(2**63))).model
+    return postprocess_model(mechanism.run(room, schema, budget, rng), schema, int(rng.integers(2**63))).model
 
 
 def _no_debit() -> None:

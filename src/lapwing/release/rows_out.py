@@ -11,15 +11,15 @@ from lapwing.errors import LapwingWarning, ParameterError, warn
 from lapwing.model.model import ReleasedModel
 from lapwing.model.rows import CHUNK, RowChunks, row_chunks, sample_codes
 from lapwing.model.sampling.atom_matches import chosen_atoms
-from lapwing.model.sampling.conditions import FEW_ATOMS, Conditioned, conditioned, support
+from lapwing.model.sampling.conditions import FEW_ATOMS, ConditionedModel, condition_model, support
 from lapwing.model.sampling.given_rows import refused_rows, rows_given
 from lapwing.on_demand import extra
 from lapwing.release.runs.generators import chosen_seed, generator
-from lapwing.release.runs.watching import ProgressLike, counted, shown
+from lapwing.release.runs.watching import ProgressLike, progress_counter, show_progress
 from lapwing.rows.kinds import FrameLayout, Kind, Like
 from lapwing.rows.out.outputs import is_folder_name, rows_format, whole_files
 from lapwing.rows.threads import in_order, workers
-from lapwing.schema.scalars import check_whole_number, checked_rows, path_text
+from lapwing.schema.scalars import check_row_count, check_whole_number, path_text
 from lapwing.schema.schemas import Schema
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def support_of(model: ReleasedModel, schema: Schema, where: Where) -> "Support |
 def _has_rows(model: ReleasedModel, schema: Schema, where: Mapping[str, object]) -> bool:
     """Return whether a condition that no atom meets leaves rows all the same: rules may forbid them."""
     try:
-        conditioned(model, schema, where)
+        condition_model(model, schema, where)
     except ParameterError:
         return False
     return True
@@ -239,8 +239,12 @@ def rows_out(
     """
     rng = generator(chosen_seed(seeds[1] if seeds[0] is None else seeds[0]), "rows")
     if where is None or isinstance(where, Mapping | str):
-        given = Conditioned(model, is_matched=True) if where is None else conditioned(model, schema, cast("Any", where))
-        count = checked_rows("the number of rows", given.model.rows if n is None else n)
+        given = (
+            ConditionedModel(model, is_matched=True)
+            if where is None
+            else condition_model(model, schema, cast("Any", where))
+        )
+        count = check_row_count("the number of rows", given.model.rows if n is None else n)
         chunks = row_chunks(given.model, schema, count, rng, is_matched=given.is_matched)
         return RowsOut(count, chunks, chunks.frames)
     conditions = _read(where, schema)
@@ -277,13 +281,13 @@ def write_to(rows: RowsOut, place: Path, name: Path, *, rows_per_file: int = ROW
     """
     from lapwing.rows.out import writers  # noqa: PLC0415 - polars takes a quarter of a second to import
 
-    threads, written = workers(), counted(rows.total, WRITING["first"])
+    threads, written = workers(), progress_counter(rows.total, WRITING["first"])
     if not place.is_dir():
-        writers.write_rows(_told(rows.frames(threads), written), place, rows_format(name))
+        writers.write_rows(_count_frames(rows.frames(threads), written), place, rows_format(name))
         return
     frames_per_file = _frames_per_file(rows_per_file)
     if rows.chunks is None:
-        made = list(_told(rows.frames(), written))
+        made = list(_count_frames(rows.frames(), written))
         writers.write_parts(made.__getitem__, len(made), place, frames_per_file=frames_per_file, threads=1)
         return
     chunks = rows.chunks
@@ -303,7 +307,7 @@ def write_release(rows: RowsOut, path: str | Path, rows_per_file: int, progress:
     if not is_folder:
         rows_format(target)
     _frames_per_file(rows_per_file)
-    with shown(progress, **WRITING), whole_files([target], folders=[target] if is_folder else []) as (place,):
+    with show_progress(progress, **WRITING), whole_files([target], folders=[target] if is_folder else []) as (place,):
         write_to(rows, place, target, rows_per_file=rows_per_file)
 
 
@@ -312,7 +316,7 @@ def _frames_per_file(rows_per_file: int) -> int:
     return check_whole_number("rows_per_file", rows_per_file, CHUNK, code="LW302") // CHUNK
 
 
-def _told(frames: "Iterator[pl.DataFrame]", written: Written) -> "Iterator[pl.DataFrame]":
+def _count_frames(frames: "Iterator[pl.DataFrame]", written: Written) -> "Iterator[pl.DataFrame]":
     """Pass frames on, and tell of each how many rows it had when the next one is asked for."""
     for frame in frames:
         yield frame

@@ -165,7 +165,7 @@ def _beside(output: Path) -> Path:
     return named.parent / f"{named.name}.certificate.json"
 
 
-def placed(targets: Targets, place: Mapping[Path, Path]) -> dict[str, Path]:
+def staging_places(targets: Targets, place: Mapping[Path, Path]) -> dict[str, Path]:
     """Return where the rows of each of several tables stand until all files are written."""
     folder = targets.folder
     return {name: place[path] if folder is None else place[folder] / path.name for name, path in targets.rows.items()}

@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
-from lapwing.rows.guard import guarded
+from lapwing.rows.guard import run_guarded
 from lapwing.schema.scalars import category_key
 
 UNREADABLE = "\x00unreadable"
@@ -97,13 +97,13 @@ def texts(cells: Iterable[object]) -> Texts:
     return Texts(pl.Series(clean, dtype=pl.String), typed)
 
 
-def widened(values: np.ndarray) -> np.ndarray:
+def widen_floats(values: np.ndarray) -> np.ndarray:
     """Return floats of half or single precision as the float64 of the decimal that they are written as.
 
     A table that holds 0.1 in single precision means 0.1, as schemas list it, and not 0.10000000149011612. Whole numbers
     stay what they are.
 
-    >>> widened(np.array([0.1, -2.5, 123456789, np.inf], dtype=np.float32)).tolist()
+    >>> widen_floats(np.array([0.1, -2.5, 123456789, np.inf], dtype=np.float32)).tolist()
     [0.1, -2.5, 123456792.0, inf]
     """
     wide = values.astype(np.float64, copy=False)
@@ -287,7 +287,7 @@ class ReadNumbers:
 
 def read_numbers(cells: pl.Series) -> ReadNumbers:
     """Return text cells as numbers, exactly where they are integers of 64 bits."""
-    return guarded("cells cannot be read as numbers", lambda: _numbers(cells))
+    return run_guarded("cells cannot be read as numbers", lambda: _numbers(cells))
 
 
 def _numbers(cells: pl.Series) -> ReadNumbers:

@@ -28,7 +28,7 @@ from lapwing.rows.cells import (
     read_reals,
     read_times,
 )
-from lapwing.rows.spelling import spelled
+from lapwing.rows.spelling import plain_cells
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.domains import MAX_VALUES, Domain, magnitude_codes
 from lapwing.schema.reading import PLAIN
@@ -95,7 +95,7 @@ def without_misfits(
 
 def _spelled(read: Encoder, field: Field, cells: RawColumn) -> np.ndarray:
     """Encode cells that a field's own rules of writing put into plain form."""
-    return read(spelled(cells, field))
+    return read(plain_cells(cells, field))
 
 
 def _finish(read: Encoder, markers: pl.Series, domain: Domain, misfit: int, cells: RawColumn) -> np.ndarray:

@@ -17,7 +17,7 @@ import polars as pl
 from lapwing.errors import DataError, ParameterError
 from lapwing.on_demand import extra
 from lapwing.rows.frames import LazyReader
-from lapwing.rows.guard import guarded
+from lapwing.rows.guard import run_guarded
 from lapwing.rows.out.databases import DATABASE_ENDINGS, PLAIN_NAME, sql_name
 from lapwing.schema.named_files import TABLES
 from lapwing.schema.scalars import quote
@@ -162,7 +162,7 @@ def stored_reader(paths: Sequence[str | os.PathLike[str]]) -> LazyReader:
     """Return a reader of the Parquet files at addresses."""
     found = [os.fspath(path) for path in paths]
     what = f"the table at {told_address(found[0])} cannot be read; check the address and the keys of the store"
-    return LazyReader(guarded(what, lambda: pl.scan_parquet(found, hive_partitioning=False)), what)
+    return LazyReader(run_guarded(what, lambda: pl.scan_parquet(found, hive_partitioning=False)), what)
 
 
 # -- Tables that are found by their names: files of a folder, or tables of a database.

@@ -32,13 +32,13 @@ from lapwing.rows.files import (
     open_file,
 )
 from lapwing.rows.frames import LazyReader, Types, arrow_reader, batch_reader, pandas_reader, polars_reader
-from lapwing.rows.guard import bounded, guarded
+from lapwing.rows.guard import bounded, run_guarded
 from lapwing.rows.kinds import Held, Kind, can_fit
 from lapwing.rows.out.databases import not_installed
 from lapwing.rows.relations import RelationReader, has_arrow
 from lapwing.schema.fields import Field
 from lapwing.schema.named_files import Origin, holding_private
-from lapwing.schema.scalars import names_in_short, quote, told
+from lapwing.schema.scalars import names_in_short, quote, safe_repr
 from lapwing.schema.schemas import Schema
 
 P = ParamSpec("P")
@@ -108,7 +108,7 @@ class Source(Origin):
         if self.form == "stream":
             import pyarrow as pa  # noqa: PLC0415 - the user's own
 
-            return guarded("the stream of Arrow cannot be read", lambda: pa.table(self.given))
+            return run_guarded("the stream of Arrow cannot be read", lambda: pa.table(self.given))
         return self.given
 
     @property
@@ -206,7 +206,7 @@ def source_of(data: object) -> Source:
         return Source(data, remote, "store", "polars") if remote else Source(data, parts, "files", "path")
     native: Any = data
     if type(data).__module__.startswith("narwhals."):
-        native = guarded("the table cannot be unwrapped", native.to_native)
+        native = run_guarded("the table cannot be unwrapped", native.to_native)
     library = _library(native)
     if library is not None:
         kind, read = library
@@ -246,7 +246,7 @@ def tables_by_name(data: object, names: Sequence[str]) -> dict[str, Source]:
     if isinstance(tables, tuple) and len(tables) == len(names):
         tables = dict(zip(names, tables, strict=True))
     if not isinstance(tables, Mapping) or set(tables) != set(names):
-        found = ", ".join(map(told, tables)) if isinstance(tables, Mapping) else "tables without names"
+        found = ", ".join(map(safe_repr, tables)) if isinstance(tables, Mapping) else "tables without names"
         raise ParameterError(
             f"linked tables must be given by name, those of the schema and no other, got {found}; give "
             f"{{{', '.join(f'{name!r}: ...' for name in names)}}}",
@@ -363,4 +363,4 @@ def with_target(rows: object, target: object) -> Any:  # noqa: ANN401 - a frame 
         raise ParameterError("X has a column of y's name already; leave y out, or drop it from X", code="LW304")
     if len(frame) != len(column):
         raise DataError("X and y have different numbers of rows; give both of the same rows", code="LW103")
-    return guarded("X and y cannot be put together", lambda: frame.with_columns(column).to_native())
+    return run_guarded("X and y cannot be put together", lambda: frame.with_columns(column).to_native())

@@ -15,7 +15,7 @@ from lapwing.on_demand import extra
 from lapwing.rows.cells import RawColumn
 from lapwing.rows.formats import CsvFile, JsonLinesFile
 from lapwing.rows.frames import LazyReader, arrow_types, batch_chunks, polars_held
-from lapwing.rows.guard import guarded
+from lapwing.rows.guard import run_guarded
 from lapwing.rows.kinds import Held
 from lapwing.rows.out.outputs import version
 from lapwing.schema.named_files import EXCEL, IN_FOLDERS, PROGRAMS, STANDARD_INPUT, TABLES
@@ -49,8 +49,8 @@ class TypedFile:
         name = quote(str(self.path))
         named = f"file {name}" if len(paths) == 1 else f"the {len(paths)} files from {name} on"
         self._what = f"{named} cannot be read as {form}"
-        self._query = guarded(self._what, self._scan)
-        self.schema = guarded(self._what, self._query.collect_schema)
+        self._query = run_guarded(self._what, self._scan)
+        self.schema = run_guarded(self._what, self._query.collect_schema)
         self.names = list(self.schema.names())
         self.held: dict[str, Held] = {name: polars_held(dtype) for name, dtype in self.schema.items()}
 
@@ -64,7 +64,7 @@ class TypedFile:
     @property
     def known_rows(self) -> int:
         """The number of rows, which is private."""
-        return guarded(self._what, lambda: int(self._query.select(pl.len()).collect().item()))
+        return run_guarded(self._what, lambda: int(self._query.select(pl.len()).collect().item()))
 
     def chunks(self, columns: Sequence[str], rows: int, skip: int = 0) -> Iterator[dict[str, RawColumn]]:
         """Yield the columns' cells, without the first rows where some are to be left out."""
@@ -112,8 +112,8 @@ class TypedFile:
         """Yield the cells from a row on as PyArrow reads them: text that is no UTF-8, which Polars refuses, too."""
         height = 0
         try:
-            batches = guarded(self._what, lambda: _arrow_batches(self.path, self.form, columns, rows))
-            while (batch := guarded(self._what, lambda: next(batches, None))) is not None:
+            batches = run_guarded(self._what, lambda: _arrow_batches(self.path, self.form, columns, rows))
+            while (batch := run_guarded(self._what, lambda: next(batches, None))) is not None:
                 yield from batch_chunks(batch.slice(skip), columns, rows)
                 skip, height = max(0, skip - batch.num_rows), height + batch.num_rows
         except DataError:
@@ -318,8 +318,8 @@ class DatasetReader:
         self._stamps.check()
         wanted = {name: ds.field(name) for name in columns}
         ahead = {"batch_readahead": _BATCHES_AHEAD, "fragment_readahead": _FILES_AHEAD}
-        batches = guarded(_WHAT, lambda: self._dataset.to_batches(wanted, batch_size=rows, **ahead))
-        while (batch := guarded(_WHAT, lambda: next(batches, None))) is not None:
+        batches = run_guarded(_WHAT, lambda: self._dataset.to_batches(wanted, batch_size=rows, **ahead))
+        while (batch := run_guarded(_WHAT, lambda: next(batches, None))) is not None:
             yield from batch_chunks(batch, columns, rows)
         self._stamps.check()
 

@@ -25,7 +25,7 @@ from typing import BinaryIO, Final
 import polars as pl
 
 from lapwing.rows.cells import RawColumn, Texts, texts
-from lapwing.rows.guard import guarded
+from lapwing.rows.guard import run_guarded
 from lapwing.rows.kinds import Held
 from lapwing.rows.threads import in_order
 from lapwing.schema.named_files import STANDARD_INPUT
@@ -56,8 +56,8 @@ class CsvFile:
         self._what = f"file {quote(str(path))} cannot be read as text"
         self.names = list(names)
         if dialect.header:
-            with guarded(self._what, self._open) as stream:
-                self.names = guarded(self._what, lambda: self._header(stream))
+            with run_guarded(self._what, self._open) as stream:
+                self.names = run_guarded(self._what, lambda: self._header(stream))
 
     def chunks(self, columns: Sequence[str], rows: int) -> Iterator[dict[str, RawColumn]]:
         """Yield the columns' cells, at most `rows` rows at a time."""
@@ -88,10 +88,10 @@ class CsvFile:
 
     def _blocks(self) -> Iterator[_Lines]:
         """Yield the lines below the header."""
-        with guarded(self._what, self._open) as stream:
+        with run_guarded(self._what, self._open) as stream:
             if self._dialect.header:
-                guarded(self._what, lambda: self._header(stream))
-            while block := guarded(self._what, lambda: self._block(stream)):
+                run_guarded(self._what, lambda: self._header(stream))
+            while block := run_guarded(self._what, lambda: self._block(stream)):
                 yield block
 
     def _block(self, stream: io.TextIOBase) -> _Lines:
@@ -112,8 +112,8 @@ class CsvFile:
     def _cells(self, positions: Sequence[int], lines: _Lines) -> list[pl.Series]:
         """Return the columns at some positions; lines that end before one miss the cell."""
         if isinstance(lines, str):
-            return guarded(self._what, lambda: self._split(positions, lines))
-        return guarded(self._what, lambda: self._parsed(positions, lines))
+            return run_guarded(self._what, lambda: self._split(positions, lines))
+        return run_guarded(self._what, lambda: self._parsed(positions, lines))
 
     def _split(self, positions: Sequence[int], lines: str) -> list[pl.Series]:
         rows = pl.Series([lines.removesuffix("\n")], dtype=pl.String).str.split("\n").explode()
@@ -187,7 +187,7 @@ class JsonLinesFile:
         self.path = path
         self._encoding = dialect.encoding
         self._what = f"file {quote(str(path))} cannot be read as JSON lines"
-        self.names = list(names) or guarded(self._what, self._keys)
+        self.names = list(names) or run_guarded(self._what, self._keys)
 
     def chunks(self, columns: Sequence[str], rows: int) -> Iterator[dict[str, RawColumn]]:
         """Yield the columns' cells, at most `rows` rows at a time."""
@@ -203,9 +203,9 @@ class JsonLinesFile:
 
     def _records(self, rows: int) -> Iterator[list[dict[str, object] | None]]:
         """Yield the objects of the lines that are not empty, None for a line that is none."""
-        with guarded(self._what, lambda: open_text(self.path, self._encoding, _NUMBERED)) as stream:
-            while lines := guarded(self._what, lambda: list(itertools.islice(stream, rows))):
-                found = guarded(self._what, lambda: [_record(line) for line in lines if not line.isspace()])
+        with run_guarded(self._what, lambda: open_text(self.path, self._encoding, _NUMBERED)) as stream:
+            while lines := run_guarded(self._what, lambda: list(itertools.islice(stream, rows))):
+                found = run_guarded(self._what, lambda: [_record(line) for line in lines if not line.isspace()])
                 if found:
                     yield found
 

@@ -19,9 +19,9 @@ from lapwing.rows.cells import (
     decimals,
     misfits,
     texts,
-    widened,
+    widen_floats,
 )
-from lapwing.rows.guard import guarded, native_silence
+from lapwing.rows.guard import native_silence, run_guarded
 from lapwing.rows.kinds import Held
 from lapwing.schema.scalars import quote
 
@@ -62,7 +62,7 @@ class FrameReader:
     def chunks(self, columns: Sequence[str], rows: int) -> Iterator[dict[str, RawColumn]]:
         """Yield the columns' cells, at most `rows` rows at a time."""
         for start in range(0, self._rows, rows):
-            yield {name: guarded(unreadable(name), partial(self._cells, name, start, rows)) for name in columns}
+            yield {name: run_guarded(unreadable(name), partial(self._cells, name, start, rows)) for name in columns}
 
 
 def polars_reader(frame: pl.DataFrame) -> FrameReader:
@@ -127,7 +127,7 @@ class LazyReader:
     @property
     def schema(self) -> pl.Schema:
         """Names and types as Polars has them."""
-        return guarded(self._what, self._query.collect_schema)
+        return run_guarded(self._what, self._query.collect_schema)
 
     @property
     def types(self) -> Types:
@@ -139,8 +139,8 @@ class LazyReader:
         query = self._query.select(columns)
         with native_silence():  # also between batches, when threads of Polars read on
             # Batches as they come: asking for a size makes Polars copy every one of them.
-            batches = guarded(self._what, lambda: query.collect_batches(lazy=True))
-            while (batch := guarded(self._what, lambda: _joined(batches, min(rows, _JOINED_ROWS)))) is not None:
+            batches = run_guarded(self._what, lambda: query.collect_batches(lazy=True))
+            while (batch := run_guarded(self._what, lambda: _joined(batches, min(rows, _JOINED_ROWS)))) is not None:
                 yield from polars_reader(batch).chunks(columns, rows)
 
 
@@ -161,7 +161,7 @@ def unreadable(name: str) -> str:
 
 def on_column(name: str, work: Callable[[RawColumn], T], cells: RawColumn) -> T:
     """Do something with the cells of a column, and let no cell out through an exception."""
-    return guarded(unreadable(name), lambda: work(cells))
+    return run_guarded(unreadable(name), lambda: work(cells))
 
 
 def series_cells(column: pl.Series) -> RawColumn:
@@ -171,7 +171,7 @@ def series_cells(column: pl.Series) -> RawColumn:
         return Numbers(_filled(column, value=False), _nulls(column))
     if dtype in {pl.Float64, pl.Float32, pl.Float16}:
         # NaN and null are both misfits, so nulls need no mask.
-        return Numbers(widened(_filled(column, np.nan)))
+        return Numbers(widen_floats(_filled(column, np.nan)))
     if dtype in {pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32}:
         return Numbers(_filled(column, 0).astype(np.int64), _nulls(column))
     if dtype == pl.UInt64:
@@ -399,7 +399,7 @@ def _numpy_cells(values: np.ndarray) -> RawColumn:
     if kind == "b":
         return Numbers(values)
     if kind == "f":
-        return Numbers(widened(values))
+        return Numbers(widen_floats(values))
     if kind == "i" or (kind == "u" and values.dtype.itemsize < np.dtype(np.uint64).itemsize):
         return Numbers(values.astype(np.int64, copy=False))
     if kind == "u":

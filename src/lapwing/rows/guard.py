@@ -1,7 +1,7 @@
 """Keep private values out of exceptions, warnings and tracebacks, and out of what compiled libraries print.
 
 Exceptions of the libraries that read tables quote cells. Code of others that touches rows therefore runs inside
-`guarded`, and public calls that are given rows are `bounded`. Both raise outside of the except block, so that
+`run_guarded`, and public calls that are given rows are `bounded`. Both raise outside of the except block, so that
 ``__context__`` is empty, and hold no rows in the frame that raises; `native_silence` drops what Rust prints itself.
 """
 
@@ -29,12 +29,12 @@ T = TypeVar("T")
 _PACKAGE = Path(__file__).resolve().parents[1]
 
 
-def guarded(what: str, work: Callable[[], T]) -> T:
+def run_guarded(what: str, work: Callable[[], T]) -> T:
     """Run code of others on private rows, and let no value out through an exception or a warning.
 
     `what`, the start of the error sentence, is built from settings and schema only.
 
-    >>> guarded("the table cannot be read", lambda: int("secret"))
+    >>> run_guarded("the table cannot be read", lambda: int("secret"))
     Traceback (most recent call last):
     lapwing.errors.DataError: the table cannot be read (ValueError)
     `lapwing explain LW103` says why, and what to do
@@ -163,7 +163,7 @@ def bounded(function: Callable[P, T], enter: Callable[[object], AbstractContextM
 
     Errors of ours come out without context and without the frames between the caller and the place of the error; any
     other exception becomes a `LapwingError` that names its type and our line, but for ``KeyboardInterrupt`` and
-    ``SystemExit``, as in `guarded`. A missing or unknown argument is a `ParameterError` before the call begins.
+    ``SystemExit``, as in `run_guarded`. A missing or unknown argument is a `ParameterError` before the call begins.
 
     enter: makes of what is given under a name of `ROWS` what the call gets, for as long as it lasts.
     """

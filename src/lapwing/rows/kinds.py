@@ -6,7 +6,7 @@ from typing import Any, Final, Literal, get_args
 
 from lapwing.errors import ParameterError
 from lapwing.schema.fields import Field
-from lapwing.schema.scalars import told
+from lapwing.schema.scalars import safe_repr
 
 Kind = Literal["pandas", "polars", "pyarrow", "path", "duckdb", "spark"]
 """What the user's table is; synthetic rows come back in the same kind."""
@@ -35,7 +35,7 @@ def check_kind(kind: object) -> None:
     """Refuse what is no kind of table."""
     if not isinstance(kind, str) or kind not in get_args(Kind):
         raise ParameterError(
-            f"kind must be one of {', '.join(get_args(Kind))}, got {told(kind)}; name the frames you want",
+            f"kind must be one of {', '.join(get_args(Kind))}, got {safe_repr(kind)}; name the frames you want",
             code="LW303",
         )
 

@@ -16,9 +16,9 @@ import polars as pl
 
 from lapwing.errors import ParameterError
 from lapwing.rows.entry import Source, source_of
-from lapwing.rows.guard import guarded
+from lapwing.rows.guard import run_guarded
 from lapwing.rows.kinds import FrameLayout, Kind, Like
-from lapwing.schema.scalars import quote, told
+from lapwing.schema.scalars import quote, safe_repr
 from lapwing.schema.schemas import Schema
 
 _ARROW: Final = "[pyarrow]"
@@ -56,8 +56,8 @@ def layout_like(like: Like, schema: Schema) -> FrameLayout:
         return FrameLayout(cast("Kind", like), by_name)
     if isinstance(like, str | os.PathLike | list | tuple):
         raise ParameterError(
-            f"like must be a frame or one of {', '.join(_LIBRARIES)}, got {told(like)}; give a frame of the types you "
-            "want",
+            f"like must be a frame or one of {', '.join(_LIBRARIES)}, got {safe_repr(like)}; give a frame of the types "
+            "you want",
             code="LW303",
         )
     source = source_of(like)
@@ -88,7 +88,7 @@ def _dtypes(source: Source) -> Iterable[tuple[str, str]]:
     table = source.table
     match source.kind:
         case "polars":
-            types = guarded("the lazy frame cannot be run", table.collect_schema)
+            types = run_guarded("the lazy frame cannot be run", table.collect_schema)
             return [(name, _polars_name(dtype)) for name, dtype in types.items()]
         case "pandas":
             return [(name, _pandas_name(dtype)) for name, dtype in zip(table.columns, table.dtypes, strict=True)]

@@ -19,7 +19,7 @@ from lapwing.rows.frames import on_column
 from lapwing.rows.kinds import FrameLayout
 from lapwing.rows.layouts import layout_of
 from lapwing.rows.source import MAX_CHUNK_ROWS
-from lapwing.rows.units import UnitNumbers, kept_rows, mixed, places, row_hashes
+from lapwing.rows.units import UnitNumbers, kept_rows, mix_hash, places, row_hashes
 from lapwing.schema.fields import Field
 from lapwing.schema.linked.database import LinkedTables
 from lapwing.schema.linked.tables import LinkedTable, RowOrder
@@ -82,7 +82,7 @@ class CodedRows:
             for key, numbers in keys.items():
                 on_column(key, numbers.add, cells[key])
                 # Two parents choose among equal rows by themselves, and rows of other keys are never equal.
-                said = mixed(said, numbers.hashes(-1))
+                said = mix_hash(said, numbers.hashes(-1))
             hashes.append(said)
         codes = {name: np.concatenate([part[name] for part in parts]) for name in names}
         return cls(codes, np.concatenate(hashes), layout_of(source, schema))
@@ -146,7 +146,7 @@ def _read(data: Mapping[str, object], schema: LinkedTables) -> dict[str, _Read]:
         keys |= {} if table.key is None else {table.key: table.name}
         before = {of: numbering[of].rows for of in keys.values()}
         numbers = {key: numbering[of] for key, of in keys.items()}
-        rows[table.name] = _told(schema, table.name, data[table.name], numbers, table.own)
+        rows[table.name] = _read_named(schema, table.name, data[table.name], numbers, table.own)
         parts |= {(of, table.name): slice(before[of], numbering[of].rows) for of in keys.values()}
     found = {of: (each.numbers(), each.is_none) for of, each in numbering.items()}
 
@@ -167,7 +167,7 @@ def _read_events(data: Mapping[str, object], schema: LinkedTables) -> dict[str, 
     """Read one table of events: the rows of the first table are made of it, one for each row here."""
     first, events = schema.tables
     units = UnitNumbers(first.schema.field(schema.key))
-    rows = _told(schema, events.name, data[events.name], {units.column: units}, (*events.own, *first.own))
+    rows = _read_named(schema, events.name, data[events.name], {units.column: units}, (*events.own, *first.own))
     numbers = units.numbers()
     persons = {field.name: rows.codes.pop(field.name) for field in first.own}
     return {
@@ -176,7 +176,7 @@ def _read_events(data: Mapping[str, object], schema: LinkedTables) -> dict[str, 
     }
 
 
-def _told(
+def _read_named(
     schema: LinkedTables, name: str, data: object, keys: Mapping[str, UnitNumbers], fields: Sequence[Field]
 ) -> CodedRows:
     """Read some columns of a table; an error about it says which it is."""

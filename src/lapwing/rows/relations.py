@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from lapwing.errors import DataError
 from lapwing.rows.cells import RawColumn
 from lapwing.rows.frames import Types, batch_chunks
-from lapwing.rows.guard import guarded
+from lapwing.rows.guard import run_guarded
 from lapwing.rows.kinds import Held
 from lapwing.rows.out.databases import not_installed, sql_name
 from lapwing.schema.scalars import quote
@@ -58,8 +58,8 @@ class RelationReader:
             raise not_installed("DuckDB hands rows over by PyArrow", "duckdb")
         self._relation = relation
         self.known_rows: int | None = None
-        names = guarded(_WHAT, lambda: list(relation.columns))
-        kinds = guarded(_WHAT, lambda: [each.id for each in relation.types])
+        names = run_guarded(_WHAT, lambda: list(relation.columns))
+        kinds = run_guarded(_WHAT, lambda: [each.id for each in relation.types])
         self._types: dict[str, str] = dict(zip(names, kinds, strict=True))
         self.types: Types = [(name, _HELD.get(kind, "any")) for name, kind in zip(names, kinds, strict=True)]
 
@@ -75,13 +75,13 @@ class RelationReader:
 
     def chunks(self, columns: Sequence[str], rows: int) -> Iterator[dict[str, RawColumn]]:
         """Yield the columns' cells, at most `rows` rows at a time."""
-        reader = guarded(_WHAT, lambda: _interruptible(lambda: self._stream(columns, rows)))
+        reader = run_guarded(_WHAT, lambda: _interruptible(lambda: self._stream(columns, rows)))
         try:
-            while (batch := guarded(_WHAT, lambda: _interruptible(lambda: next(reader, None)))) is not None:
+            while (batch := run_guarded(_WHAT, lambda: _interruptible(lambda: next(reader, None)))) is not None:
                 yield from batch_chunks(batch, columns, rows)
         finally:
             # The connection takes no other query while a result is open.
-            guarded(_WHAT, reader.close)
+            run_guarded(_WHAT, reader.close)
 
     def _stream(self, columns: Sequence[str], rows: int) -> "pa.RecordBatchReader":
         selected: Any = self._relation.project(", ".join(self._expression(name) for name in columns))

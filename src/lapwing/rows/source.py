@@ -24,13 +24,13 @@ from lapwing.rows.frames import LazyReader, on_column
 from lapwing.rows.relations import RelationReader
 from lapwing.rows.threads import in_order
 from lapwing.rows.units import (
-    Kept,
     OrderDigest,
+    RowSelection,
     UnitNumbers,
-    changed,
+    changed_rows_error,
     cut_chunks,
     kept_rows,
-    mixed,
+    mix_hash,
     row_hashes,
     with_kept,
 )
@@ -145,7 +145,7 @@ class _Streamed:
     __slots__ = ("_again", "_units", "columns")
     unmet = 0  # it is a table by itself
 
-    def __init__(self, rows: "_Rows", kept: "Kept | None" = None, units: int | None = None) -> None:
+    def __init__(self, rows: "_Rows", kept: "RowSelection | None" = None, units: int | None = None) -> None:
         self.columns = rows.columns
         self._again = _Again(rows, kept)
         self._units = units
@@ -245,7 +245,7 @@ def _truncated(rows: _Rows, unit: Field, max_rows: int, storage: Storage) -> Cod
     for part, chunk in enumerate(rows.chunks(numbers)):
         said = row_hashes(chunk, rows.columns)
         digest.add(said)
-        hashes.append(mixed(said, numbers.hashes(part)))
+        hashes.append(mix_hash(said, numbers.hashes(part)))
         if cache is not None and not cache.add(chunk):
             cache = None
     units = numbers.numbers()
@@ -253,7 +253,7 @@ def _truncated(rows: _Rows, unit: Field, max_rows: int, storage: Storage) -> Cod
 
     all_hashes = np.concatenate(hashes)
     chunks = rows.chunks if cache is None else cache.__iter__
-    kept = Kept(kept_rows(units, all_hashes, max_rows, chunks, rows.columns), digest.value)
+    kept = RowSelection(kept_rows(units, all_hashes, max_rows, chunks, rows.columns), digest.value)
     cut = None if cache is None else _cached(cut_chunks(cache, kept), storage)
     if cut is None:
         if rows.is_query:  # one that gives its rows in another order is refused before anything is paid for
@@ -271,7 +271,7 @@ class _Again:
     """Another pass over the rows that are kept; `coded` are their codes, where these are kept."""
 
     rows: _Rows
-    kept: Kept | None = None
+    kept: RowSelection | None = None
     coded: Iterable[Codes] | None = None
 
     def chunks(self) -> Iterator[Codes]:
@@ -295,11 +295,11 @@ class _Again:
         for texts, codes in self.rows.texts_and_codes(column, (column,)):
             inside = kept[start : start + len(texts)]
             if len(inside) < len(texts):
-                raise changed()
+                raise changed_rows_error()
             here = codes[column][inside]
             if not np.array_equal(here, before[known : known + len(here)]):
-                raise changed()
+                raise changed_rows_error()
             start, known = start + len(texts), known + len(here)
             yield texts if inside.all() else texts.filter(pl.Series(inside))
         if start != len(kept):
-            raise changed()
+            raise changed_rows_error()

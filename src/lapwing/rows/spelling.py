@@ -50,7 +50,7 @@ def may_be_dates(texts: pl.Series, date_format: str) -> bool:
     return bool((texts.str.strip_chars(_SPACES).str.contains(pattern) | texts.str.contains(_ISO)).all())
 
 
-def spelled(cells: RawColumn, field: Field) -> RawColumn:
+def plain_cells(cells: RawColumn, field: Field) -> RawColumn:
     """Return cells of a field with text in plain form; those that are no text where they come from as they are."""
     spell = speller(field.type, field.reading)
     if spell is None or not isinstance(cells, Texts) or cells.typed is True:

@@ -37,7 +37,7 @@ _FIRST: Final = np.uint64(0xBF58476D1CE4E5B9)
 _SECOND: Final = np.uint64(0x94D049BB133111EB)
 
 
-def mixed(state: np.ndarray, words: np.ndarray) -> np.ndarray:
+def mix_hash(state: np.ndarray, words: np.ndarray) -> np.ndarray:
     """Return what a public hash is after some more words, uint64 both: for each word one to one in the state."""
     found: np.ndarray = state + words
     found += _GOLDEN
@@ -57,7 +57,7 @@ def row_hashes(codes: Mapping[str, np.ndarray], columns: Sequence[str]) -> np.nd
     """
     found = np.zeros(len(codes[columns[0]]), dtype=np.uint64)
     for name in columns:
-        found = mixed(found, codes[name].astype(np.uint64))
+        found = mix_hash(found, codes[name].astype(np.uint64))
     return found
 
 
@@ -92,7 +92,7 @@ def kept_rows(
         return kept
     rows = rows[np.lexsort((hashes[rows], units[rows]))]
     is_first = (np.diff(units[rows], prepend=-1) != 0) | (hashes[rows] != np.roll(hashes[rows], 1))
-    stays = of_smallest(units[rows], mixed(hashes[rows], places(is_first).astype(np.uint64)), max_rows)
+    stays = of_smallest(units[rows], mix_hash(hashes[rows], places(is_first).astype(np.uint64)), max_rows)
     # How many rows of a hash stay is known; of those that say other things under one hash, the codes say which.
     run = np.cumsum(is_first)
     staying = np.bincount(run[stays], minlength=run[-1] + 1)
@@ -166,34 +166,34 @@ def _codes_of_rows(members: np.ndarray, chunks: Chunks, columns: Sequence[str]) 
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Kept:
+class RowSelection:
     """Which rows of a table stay, and a digest of its codes in order, so that no other rows are taken for them."""
 
     rows: np.ndarray
     digest: int
 
 
-def cut_chunks(chunks: Iterable[dict[str, np.ndarray]], kept: Kept) -> Iterator[dict[str, np.ndarray]]:
+def cut_chunks(chunks: Iterable[dict[str, np.ndarray]], kept: RowSelection) -> Iterator[dict[str, np.ndarray]]:
     """Yield the kept rows of each chunk, and refuse a table that is not the one they were chosen from."""
     for chunk, inside in with_kept(((chunk, chunk) for chunk in chunks), kept):
         yield chunk if inside.all() else {name: codes[inside] for name, codes in chunk.items()}
 
 
-def with_kept(parts: Iterable[tuple[T, dict[str, np.ndarray]]], kept: Kept) -> Iterator[tuple[T, np.ndarray]]:
+def with_kept(parts: Iterable[tuple[T, dict[str, np.ndarray]]], kept: RowSelection) -> Iterator[tuple[T, np.ndarray]]:
     """Yield what goes with each chunk of codes and which of its rows are kept, with the check of `cut_chunks`."""
     digest, start = OrderDigest(), 0
     for part, chunk in parts:
         stop = start + len(next(iter(chunk.values())))
         if stop > len(kept.rows):
-            raise changed()
+            raise changed_rows_error()
         digest.add(row_hashes(chunk, tuple(chunk)))
         yield part, kept.rows[start:stop]
         start = stop
     if digest.value != kept.digest:
-        raise changed()
+        raise changed_rows_error()
 
 
-def changed() -> DataError:
+def changed_rows_error() -> DataError:
     """Return what is raised where rows are not those of an earlier pass."""
     return DataError(
         "the table's rows changed between two passes over them; collect a lazy frame, or order a query, before use",
@@ -282,7 +282,7 @@ class UnitNumbers:
     def hashes(self, part: int) -> np.ndarray:
         """Return the public hash of the unit of each row of a chunk, the same in whatever table; -1: the last chunk."""
         sorts, keys = self._sorts[part], self._keys[part]
-        found = mixed(keys.view(np.uint64), np.zeros(len(keys), dtype=np.uint64))
+        found = mix_hash(keys.view(np.uint64), np.zeros(len(keys), dtype=np.uint64))
         is_text = sorts == _TEXT
         numbers, places = np.unique(keys[is_text], return_inverse=True)
         found[is_text] = np.array([self._hashes[number] for number in numbers.tolist()], dtype=np.uint64)[places]

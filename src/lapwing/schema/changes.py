@@ -14,7 +14,7 @@ _IN_CONSTRAINTS: Final = ("minimum", "maximum", "required")
 _PLAIN: Final = ("",)
 
 
-def changed(schema: Any, changes: Any) -> dict[str, Any]:  # noqa: ANN401 - a Schema, which imports this
+def schema_changes(schema: Any, changes: Any) -> dict[str, Any]:  # noqa: ANN401 - a Schema, which imports this
     """Return what changes in a schema: a draft while its fields or questions leave anything open."""
     table: dict[str, Any] = {}
     if isinstance(changes, type(schema)):
@@ -29,7 +29,7 @@ def changed(schema: Any, changes: Any) -> dict[str, Any]:  # noqa: ANN401 - a Sc
     return {"fields": fields, "is_draft": is_draft, **table}
 
 
-def selected(schema: Any, names: Any) -> dict[str, Any]:  # noqa: ANN401 - see `changed`
+def selected(schema: Any, names: Any) -> dict[str, Any]:  # noqa: ANN401 - see `schema_changes`
     """Return what changes in a schema of which some columns are taken: what names another column goes with it."""
     is_data = isinstance(names, str) or hasattr(names, "columns") or type(names).__name__ == "Series"
     if is_data or not isinstance(names, Iterable):
@@ -50,7 +50,7 @@ def open_keys(field: Field) -> tuple[str, ...]:
     return (*field.blank, "provenance") if field.provenance == "drafted" else field.blank
 
 
-def _field(schema: Any, name: str, keys: object) -> Field:  # noqa: ANN401 - see `changed`
+def _field(schema: Any, name: str, keys: object) -> Field:  # noqa: ANN401 - see `schema_changes`
     """Return a field with changes; bounds and ``required`` may stand outside ``constraints``."""
     if isinstance(keys, Field):
         return keys
@@ -67,7 +67,7 @@ def _field(schema: Any, name: str, keys: object) -> Field:  # noqa: ANN401 - see
     return field_from({**before, **new, "constraints": constraints})
 
 
-def _table_of(first: Any, second: Any) -> dict[str, Any]:  # noqa: ANN401 - see `changed`
+def _table_of(first: Any, second: Any) -> dict[str, Any]:  # noqa: ANN401 - see `schema_changes`
     """Return what two schemas say of the table: of one thing the second has the word, lists are put together."""
     single: dict[str, Any] = {
         key: getattr(second, key) or getattr(first, key) for key in ("privacy_unit", "name", "weight")

@@ -10,15 +10,15 @@ from lapwing.schema.scalars import (
     category_key,
     date_text,
     datetime_text,
+    find_duplicate,
     finite_number,
     is_encodable,
     parse_date,
     parse_datetime,
     quote,
-    repeated,
     whole_number,
 )
-from lapwing.schema.typed import Typed
+from lapwing.schema.typed import TypedObject
 
 TYPES = ("integer", "number", "string", "boolean", "date", "datetime")
 RANGED_TYPES = ("integer", "number", "date", "datetime")
@@ -48,9 +48,9 @@ def field_error(name: object, said: str, code: str) -> SchemaError:
     return SchemaError(f"field {quote(name)}: {said}", code=code)
 
 
-def of_field(name: object, values: Mapping[str, Any]) -> Typed:
+def of_field(name: object, values: Mapping[str, Any]) -> TypedObject:
     """Return values of a field, which are read by their types."""
-    return Typed(values, f"field {quote(name)}")
+    return TypedObject(values, f"field {quote(name)}")
 
 
 def _whole_of_64_bits(value: object) -> int | None:
@@ -172,7 +172,7 @@ def check_special(name: str, kind: str, values: object) -> tuple[int | float | s
     if listed and kind not in RANGED_TYPES:
         raise field_error(name, f"special does not apply to type {kind}; put the values in categories", "LW212")
     special = tuple(check_value(name, kind, "special value", value) for value in listed)
-    for value in repeated(special, [code_number(kind, value) for value in special]):
+    for value in find_duplicate(special, [code_number(kind, value) for value in special]):
         raise field_error(name, f"special value {quote(value)} is listed twice; remove one", "LW213")
     return special
 
@@ -200,7 +200,7 @@ def check_categories(name: str, kind: str, values: object) -> tuple[Any, ...] | 
     # Two ways to write one moment are one category.
     is_time = kind in ("date", "datetime")
     keys = [code_number(kind, value) for value in categories] if is_time else _keys(categories)
-    for value in repeated(categories, keys):
+    for value in find_duplicate(categories, keys):
         raise field_error(name, f"category {quote(value)} is listed twice; remove one", "LW213")
     return categories
 

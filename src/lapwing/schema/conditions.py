@@ -30,8 +30,8 @@ from lapwing.schema.scalars import (
     quote,
 )
 from lapwing.schema.short import short_value
-from lapwing.schema.typed import Typed
-from lapwing.schema.values import category_positions, exact_cells, shown, special_codes, stand_in
+from lapwing.schema.typed import TypedObject
+from lapwing.schema.values import category_positions, exact_cells, shown_values, special_codes, stand_in
 
 _CELLS: Final = 2**32
 _FEW: Final = 10
@@ -158,7 +158,7 @@ def _item_from(value: object, where: str, code: str, *, takes_all: bool) -> Item
 
 
 def _ends_from(value: Mapping[str, object], where: str, code: str) -> tuple[object, ...]:
-    Typed.of(value, where).only(_ENDS)
+    TypedObject.of(value, where).only(_ENDS)
     return tuple(scalar_from(value.get(key), where, code) for key in _ENDS)
 
 
@@ -213,10 +213,10 @@ def where_runs(schema: HasColumns, where: object) -> dict[str, Runs]:
     if not isinstance(where, Mapping):
         said = f"where must map columns to values, got a {type(where).__name__}; write {{column: value}}"
         raise ParameterError(said, code="LW320")
-    return {name: wanted_runs(modelled(schema, name), wanted) for name, wanted in where.items()}
+    return {name: wanted_runs(modelled_field(schema, name), wanted) for name, wanted in where.items()}
 
 
-def modelled(schema: HasColumns, name: str, asker: Asker = WHERE) -> Field:
+def modelled_field(schema: HasColumns, name: str, asker: Asker = WHERE) -> Field:
     """Return a modelled column that a condition names."""
     try:
         field = schema.field(name)
@@ -247,7 +247,7 @@ def read_conditions(texts: Sequence[str], schema: HasColumns) -> dict[str, objec
         if name in conditions:
             said = f"where names column {name!r} twice; give one value or range for each column"
             raise ParameterError(said, code="LW320")
-        conditions[name] = wanted_of(modelled(schema, name), value)
+        conditions[name] = wanted_of(modelled_field(schema, name), value)
     return conditions or None
 
 
@@ -540,7 +540,7 @@ class _Axis:
 
     def _touching(self, low: float, high: float) -> Iterator[tuple[int, int]]:
         """Return the cells at the ends of a range that may show a number in it."""
-        told = shown(self.field)
+        told = shown_values(self.field)
         for end in (low, high):
             middle = self.found.cell(min(max(end, self.found.lo), self.found.hi))
             near = np.arange(max(middle - 2, 0), min(middle + 3, told.values))

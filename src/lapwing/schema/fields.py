@@ -26,9 +26,9 @@ from lapwing.schema.checks import (
 from lapwing.schema.groupings.category_trees import CategoryTree, Prefixes, branches, check_tree, depth_first, tree_cuts
 from lapwing.schema.groupings.domains import MAGNITUDE_VALUES, MAX_VALUES, Domain, Range, octave_cuts, range_of
 from lapwing.schema.reading import PLAIN, Reading, check_reading
-from lapwing.schema.scalars import category_key, is_encodable, quote, repeated
+from lapwing.schema.scalars import category_key, find_duplicate, is_encodable, quote
 from lapwing.schema.short import short
-from lapwing.schema.typed import Typed
+from lapwing.schema.typed import TypedObject
 
 FieldType = Literal["integer", "number", "string", "boolean", "date", "datetime"]
 Provenance = Literal["public", "assumed", "dp", "drafted"]
@@ -308,7 +308,7 @@ class PrivacyUnit:
     max_rows: int
 
     def __post_init__(self) -> None:
-        own = Typed({"field": self.field, "maxRows": self.max_rows}, "privacyUnit", "LW217")
+        own = TypedObject({"field": self.field, "maxRows": self.max_rows}, "privacyUnit", "LW217")
         own.text("field", None)
         object.__setattr__(self, "max_rows", own.whole("maxRows", 1, _MAX_ROWS))
 
@@ -317,7 +317,7 @@ def check_fields(fields: Sequence[Field]) -> None:
     """Refuse too many fields, names that stand twice, a second target, and a schema without a column to model."""
     if len(fields) > _MAX_FIELDS:
         raise SchemaError(f"the schema has more than {_MAX_FIELDS} fields; remove columns", code="LW209")
-    for name in repeated([field.name for field in fields]):
+    for name in find_duplicate([field.name for field in fields]):
         raise field_error(name, "the name stands twice; rename one of the columns", "LW208")
     for name in [field.name for field in fields if field.target][1:]:
         raise field_error(name, "this is a second target; keep the role of one column", "LW212")

@@ -13,7 +13,7 @@ from lapwing.schema.fields import Field, FieldType, PrivacyUnit
 from lapwing.schema.groupings.category_trees import tree_to_dict
 from lapwing.schema.reading import DIALECT_KEYS, READING_KEYS, Dialect, dialect_from, reading_from
 from lapwing.schema.scalars import category_key, quote
-from lapwing.schema.typed import EXAMPLES, Typed, check_object
+from lapwing.schema.typed import EXAMPLES, TypedObject, check_object
 
 # -- Schemas as files.
 
@@ -83,16 +83,16 @@ def is_of_several(value: object) -> bool:
     )
 
 
-def table_from(value: object) -> Typed:
+def table_from(value: object) -> TypedObject:
     """Return the whole schema in the file format, of known keys alone."""
     table = check_object(value, "the schema")
     if "fields" not in table and not _OF_LINKED.isdisjoint(table):
         way_out = "lapwing.synthesize, its command and `lapwing schema check` take it"
         raise SchemaError(f"the schema describes linked tables, not one; {way_out}", code="LW252")
-    return Typed(table, "the schema").only(TABLE_KEYS, passed=DESCRIBING)
+    return TypedObject(table, "the schema").only(TABLE_KEYS, passed=DESCRIBING)
 
 
-def fields_from(table: Typed) -> tuple[Field, ...]:
+def fields_from(table: TypedObject) -> tuple[Field, ...]:
     """Return the fields of a schema in the file format."""
     listed = table("fields")
     if not isinstance(listed, list | tuple):
@@ -107,9 +107,9 @@ def field_from(value: object, table_missing_values: object = None) -> Field:
     source = check_object(value, "a field")
     name = check_name(source.get("name"))
     where = f"field {quote(name)}"
-    Typed(source, where).only(FIELD_KEYS, _INNER_KEYS, DESCRIBING)
+    TypedObject(source, where).only(FIELD_KEYS, _INNER_KEYS, DESCRIBING)
     source = with_domain(name, source)
-    constraints = Typed(source, where).inner("constraints").only(CONSTRAINT_KEYS, passed=DESCRIBING).values
+    constraints = TypedObject(source, where).inner("constraints").only(CONSTRAINT_KEYS, passed=DESCRIBING).values
     if source.get("type") == "year":  # Table Schema's: a whole number by another name
         source = {**source, "type": "integer"}
     constraints = inclusive(name, source, constraints)
@@ -168,13 +168,13 @@ def unit_from(value: object) -> PrivacyUnit | None:
     """Return the privacy unit of ``privacyUnit``, or None where the schema has none."""
     if value is None:
         return None
-    source = Typed.of(value, "privacyUnit").only(("field", "maxRows"))
+    source = TypedObject.of(value, "privacyUnit").only(("field", "maxRows"))
     return PrivacyUnit(source("field"), source("maxRows"))
 
 
 def table_dialect(value: object) -> Dialect:
     """Return how the text files of a table are written, by the schema's ``dialect``."""
-    return dialect_from(Typed.of({} if value is None else value, "dialect").only(DIALECT_KEYS).values)
+    return dialect_from(TypedObject.of({} if value is None else value, "dialect").only(DIALECT_KEYS).values)
 
 
 def _categories(name: str, source: Mapping[str, Any], constraints: Mapping[str, Any]) -> tuple[Any, ...] | None:

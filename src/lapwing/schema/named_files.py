@@ -88,7 +88,7 @@ def refuse_private(public: object, what: str, *known: Identity | None) -> None:
 
 
 @contextmanager
-def opened(path: str | os.PathLike[str], what: str | None) -> Iterator[tuple[BufferedReader, Identity]]:
+def open_public_file(path: str | os.PathLike[str], what: str | None) -> Iterator[tuple[BufferedReader, Identity]]:
     """Open a file that is named or given as public; refused before that, and also if it is replaced meanwhile.
 
     what: begins the sentence; None of a schema, whose reader refuses a table in words of its own.
@@ -106,7 +106,7 @@ def digest_of(path: str | os.PathLike[str], what: str) -> str:
     """Return SHA-256 in hexadecimal digits of a file's bytes; of a folder, of the digests of its files."""
     digests = []
     for each in sorted(_files(path)) or [Path(path)]:
-        with opened(each, what) as (file, _):
+        with open_public_file(each, what) as (file, _):
             digests.append(hashlib.file_digest(file, "sha256").hexdigest())
     return hashlib.sha256("".join(digests).encode()).hexdigest() if Path(path).is_dir() else digests[0]
 

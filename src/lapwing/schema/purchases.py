@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
 
-from lapwing.schema.typed import Typed
+from lapwing.schema.typed import TypedObject
 
 NOTIONS: Final = ("pure", "zcdp")
 RELATIONS: Final = ("add-remove", "replace-one")
@@ -38,7 +38,7 @@ class Purchase:
     lapwing: str
 
     def __post_init__(self) -> None:
-        own = Typed({key: getattr(self, name) for name, key in _KEYS.items()}, _WHAT, "LW270")
+        own = TypedObject({key: getattr(self, name) for name, key in _KEYS.items()}, _WHAT, "LW270")
         own.names("fields")
         own.one_of("notion", NOTIONS)
         own.one_of("relation", RELATIONS)
@@ -60,18 +60,18 @@ class Purchase:
     @classmethod
     def from_dict(cls, value: object) -> "Purchase":
         """Read back what `to_dict` wrote; a SchemaError where it is something else."""
-        source = Typed.of(value, _WHAT, "LW270").only(_KEYS.values(), code="LW270")
+        source = TypedObject.of(value, _WHAT, "LW270").only(_KEYS.values(), code="LW270")
         exact = {"amount": _exact(source, "amount", None), "delta": _exact(source, "delta", "0")}
         given: dict[str, Any] = {name: source(key, "") for name, key in _KEYS.items()} | exact
         return cls(**given | {"fields": source.listed("fields")})
 
 
-def purchases_from(table: Typed) -> tuple[Purchase, ...]:
+def purchases_from(table: TypedObject) -> tuple[Purchase, ...]:
     """Return the purchases of a schema in the file format; none where the key is absent or null."""
     return tuple(map(Purchase.from_dict, table.listed("purchases", most=MOST_PURCHASES, code="LW270")))
 
 
-def _exact(source: Typed, key: str, usual: str | None) -> Fraction:
+def _exact(source: TypedObject, key: str, usual: str | None) -> Fraction:
     """Read an exact amount."""
     text = source.text(key, usual)
     if not _EXACT.fullmatch(text):

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from lapwing.schema.checks import field_error, of_field
 from lapwing.schema.scalars import quote
-from lapwing.schema.typed import Typed
+from lapwing.schema.typed import TypedObject
 
 TRUE_TEXTS: Final = frozenset({"true", "True", "TRUE", "1"})
 FALSE_TEXTS: Final = frozenset({"false", "False", "FALSE", "0"})
@@ -186,7 +186,7 @@ class Dialect:
     names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        own = Typed({key: getattr(self, name) for key, name in _DIALECT_KEYS.items()}, "dialect", "LW207")
+        own = TypedObject({key: getattr(self, name) for key, name in _DIALECT_KEYS.items()}, "dialect", "LW207")
         for key in ("delimiter", "quoteChar"):
             if len(own.text(key, "-")) != 1 or own.text(key, "-") in "\r\n\0":
                 raise own.wrong(key, 'be one sign, such as ";"')

@@ -65,7 +65,7 @@ def _in_short(write: Callable[[], str]) -> str:
     return text if len(text) <= _QUOTED_CHARACTERS else text[:_QUOTED_CHARACTERS] + "..."
 
 
-def told(value: object) -> str:
+def safe_repr(value: object) -> str:
     """Return what was given for a setting as an error may show it, cut: what could hold rows by its type only."""
     is_short = isinstance(value, list | tuple) and len(value) <= _SHOWN_PARTS
     if not (_is_single(value) or (is_short and all(map(_is_single, value)))):  # type: ignore[call-overload]
@@ -83,18 +83,18 @@ MOST_ROWS: Final = 2**40
 """Most rows that are drawn, expected, or made public by a table."""
 
 
-def checked_rows(
+def check_row_count(
     what: str, number: object, least: int = 0, most: int = MOST_ROWS, *, such_as: int = 1000, code: str = "LW325"
 ) -> int:
     """Return a number of rows, if it is one; of every model the same, so that it is refused before one is paid.
 
-    >>> checked_rows("rows", 10)
+    >>> check_row_count("rows", 10)
     10
     """
     if isinstance(number, bool) or not isinstance(number, Integral) or not least <= int(number) <= most:
         limit = "2**40" if most == MOST_ROWS else f"{most:,}"
         rule = f"must be a whole number from {least} to {limit}"
-        raise ParameterError(f"{what} {rule}, got {told(number)}; give one such as {such_as}", code=code)
+        raise ParameterError(f"{what} {rule}, got {safe_repr(number)}; give one such as {such_as}", code=code)
     return int(number)
 
 
@@ -104,7 +104,7 @@ def check_whole_number(
     """Return a whole number, if it is one in a range, the end of which may be told in other words."""
     if isinstance(value, bool) or not isinstance(value, int) or value < least or (most is not None and value > most):
         ends = f"of at least {least}" if most is None else f"from {least} to {limit or most}"
-        raise ParameterError(f"{what} must be a whole number {ends}, got {told(value)}{hint}", code=code)
+        raise ParameterError(f"{what} must be a whole number {ends}, got {safe_repr(value)}{hint}", code=code)
     return value
 
 
@@ -121,7 +121,7 @@ def path_text(setting: str, value: object) -> str:
     """Return the path that was given for a setting, as text."""
     if isinstance(value, str | os.PathLike) and isinstance(text := os.fspath(value), str):
         return text
-    raise ParameterError(f"{setting} must be the path of a file, got {told(value)}; give it as text", code="LW304")
+    raise ParameterError(f"{setting} must be the path of a file, got {safe_repr(value)}; give it as text", code="LW304")
 
 
 def _is_single(value: object) -> bool:
@@ -195,7 +195,7 @@ def datetime_text(microseconds: int) -> str:
     return (_EPOCH_TIME + timedelta(microseconds=microseconds)).isoformat()
 
 
-def repeated(values: Sequence[Any], keys: Sequence[Any] | None = None) -> list[Any]:
+def find_duplicate(values: Sequence[Any], keys: Sequence[Any] | None = None) -> list[Any]:
     """Return the first value whose key (by default itself) stood before, as a list of at most one."""
     keys = values if keys is None else keys
     if len(set(keys)) == len(keys):

@@ -9,8 +9,8 @@ from typing import Any, Final, Self
 
 from lapwing.atomic import write_whole
 from lapwing.errors import SchemaError
-from lapwing.on_demand import Loaded, Shown
-from lapwing.schema.changes import changed, open_keys, selected
+from lapwing.on_demand import Displayable, LazyFunction
+from lapwing.schema.changes import open_keys, schema_changes, selected
 from lapwing.schema.checks import field_error
 from lapwing.schema.fields import Field, PrivacyUnit, check_fields, check_weight
 from lapwing.schema.files import (
@@ -32,14 +32,14 @@ from lapwing.schema.rules.rules import Rule, rule_to_dict, rules_from
 from lapwing.schema.rules.search import checked_rules, named_columns
 from lapwing.schema.scalars import did_you_mean, path_text, quote, visible
 from lapwing.schema.short import schema_in_short
-from lapwing.schema.typed import Typed, read_json
+from lapwing.schema.typed import TypedObject, read_json
 
 _PLAIN_MISSING: Final = ("",)
 _LISTED: Final = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Schema(Shown):
+class Schema(Displayable):
     """Everything public: about a table, or about several that are linked, or about events in order.
 
     `Schema.load` makes it, and so do `Schema.draft`, `Schema.learn` and `Schema.from_foreign`. What is said of columns
@@ -114,12 +114,12 @@ class Schema(Shown):
     def __repr__(self) -> str:
         return schema_in_short(self) if self.linked is None else repr(self.linked)
 
-    draft = Loaded("draft")
-    learn = Loaded("learn")
-    from_foreign = Loaded("from_foreign")
-    from_frame_types = Loaded("from_frame_types")
-    check = Loaded("check", is_method=True)
-    _linked_from = Loaded("linked tables")
+    draft = LazyFunction("draft")
+    learn = LazyFunction("learn")
+    from_foreign = LazyFunction("from_foreign")
+    from_frame_types = LazyFunction("from_frame_types")
+    check = LazyFunction("check", is_method=True)
+    _linked_from = LazyFunction("linked tables")
 
     def __post_init__(self) -> None:
         _check_types(self)
@@ -161,7 +161,7 @@ class Schema(Shown):
 
         It is a draft while anything is open. Of another schema's fields each replaces the one of its name.
         """
-        return dataclasses.replace(self.one_table, **changed(self, changes))
+        return dataclasses.replace(self.one_table, **schema_changes(self, changes))
 
     def select(self, names: Iterable[str]) -> "Schema":
         """Return the schema of some columns, in the order given, and of the privacy unit's.
@@ -444,7 +444,7 @@ def _check_types(schema: Schema) -> None:
     for key, kinds in (("privacy_unit", PrivacyUnit | None), ("dialect", Dialect)):
         if not isinstance(getattr(schema, key), kinds):
             raise SchemaError(f"{key} of a schema is of a wrong type, got {quote(getattr(schema, key))}", code="LW206")
-    own = Typed({"name": schema.name, "draft": schema.is_draft, "questions": schema.questions}, "the schema")
+    own = TypedObject({"name": schema.name, "draft": schema.is_draft, "questions": schema.questions}, "the schema")
     for key, value in (("name", own.text("name")), ("is_draft", own.flag("draft"))):
         object.__setattr__(schema, key, value)
     object.__setattr__(schema, "questions", own.texts("questions"))

@@ -13,8 +13,8 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from lapwing.errors import LapwingError, SchemaError
-from lapwing.schema.named_files import opened
-from lapwing.schema.scalars import finite_number, is_encodable, nearest, quote, repeated, whole_number
+from lapwing.schema.named_files import open_public_file
+from lapwing.schema.scalars import find_duplicate, finite_number, is_encodable, nearest, quote, whole_number
 
 MAX_BYTES: Final = 64 * 2**20
 """Largest file of a stranger's that is read as a whole."""
@@ -47,7 +47,7 @@ def read_content(path: str | os.PathLike[str], kind: str, refused: Callable[[str
     """Return the bytes of a public file of at most 64 MiB; `kind` and its path begin each error sentence."""
     name = f"{kind} {quote(os.fspath(path))}"
     try:
-        with opened(path, None if kind == _SCHEMA else name) as (file, _):
+        with open_public_file(path, None if kind == _SCHEMA else name) as (file, _):
             content = file.read(MAX_BYTES + 1)
     except FileNotFoundError:
         raise refused(f"{name} does not exist; check the path") from None
@@ -94,7 +94,7 @@ def _distinct(what: str, pairs: list[tuple[str, object]]) -> dict[str, object]:
     """Return an object's pairs as a dict, refusing a key that stands twice."""
     found = dict(pairs)
     if len(found) < len(pairs):
-        key = repeated([key for key, _ in pairs])[0]
+        key = find_duplicate([key for key, _ in pairs])[0]
         raise SchemaError(f"{what} has the key {quote(key)} twice in one object; remove one", code="LW202")
     return found
 
@@ -126,12 +126,12 @@ def check_object(value: object, what: str) -> Mapping[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Typed:
+class TypedObject:
     """The values of an object, each of which is read by its type; null is as good as absent.
 
     where: begins each sentence; code: of the rule, where a method is given none; error: what is raised.
 
-    >>> person = Typed({"age": 41, "cat": "yes"}, "the person")
+    >>> person = TypedObject({"age": 41, "cat": "yes"}, "the person")
     >>> person.whole("age", 0, 120), person.flag("dog")
     (41, False)
     >>> person.flag("cat")
@@ -147,7 +147,7 @@ class Typed:
     error: type[LapwingError] = SchemaError
 
     @classmethod
-    def of(cls, value: object, where: str, code: str = "LW206") -> "Typed":
+    def of(cls, value: object, where: str, code: str = "LW206") -> "TypedObject":
         """Return the values of what must be an object."""
         return cls(check_object(value, where), where, code)
 
@@ -157,7 +157,7 @@ class Typed:
         inside: Mapping[str, str] = MappingProxyType({}),
         passed: Collection[str] = (),
         code: str = "LW205",
-    ) -> "Typed":
+    ) -> "TypedObject":
         """Refuse a key that is not known: read past, it would change in silence what the others say.
 
         inside: keys one level deeper, and where; passed: keys that only describe.
@@ -245,7 +245,7 @@ class Typed:
     def names(self, key: str, least: int = 1) -> tuple[str, ...]:
         """Return a list of names, none empty and each once."""
         found = self.texts(key, least)
-        for name in ["" for each in found if not each] or repeated(found):
+        for name in ["" for each in found if not each] or find_duplicate(found):
             raise self.refusal(key, f"must be a list of names, each once, got {quote(name)}{' twice' * bool(name)}")
         return found
 
@@ -257,12 +257,12 @@ class Typed:
                 raise self.wrong(key, "hold names of columns", found=name)
         return tuple(listed)
 
-    def objects(self, key: str) -> "tuple[Typed, ...]":
+    def objects(self, key: str) -> "tuple[TypedObject, ...]":
         """Return the values of each object of a list."""
         where = f"{self.where}: {key}"
         return tuple(replace(self, values=check_object(each, where), where=where) for each in self.listed(key))
 
-    def inner(self, key: str, usual: Mapping[str, Any] | None = MappingProxyType({})) -> "Typed":
+    def inner(self, key: str, usual: Mapping[str, Any] | None = MappingProxyType({})) -> "TypedObject":
         """Return the values of the object under a key; without ``usual`` it must be there."""
         found = self(key, usual)
         if not isinstance(found, Mapping):

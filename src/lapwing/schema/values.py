@@ -144,7 +144,7 @@ class ShownValues:
         return least, most
 
 
-def shown(field: Field) -> ShownValues:
+def shown_values(field: Field) -> ShownValues:
     """Return the numbers that synthetic rows show for the regular codes of a modelled field."""
     listed: Numbers | None = None
     if field.categories is not None and field.type not in ("string", "boolean"):

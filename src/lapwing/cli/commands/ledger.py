@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from lapwing.cli import options
-from lapwing.cli.console import shortened, speaker
+from lapwing.cli.console import first_lines, speaker
 from lapwing.cli.examples import examples
 from lapwing.cli.options import argument, option
 from lapwing.kernel.budget.accounts import Balance, delta_text
@@ -146,19 +146,19 @@ def verify(
     ledger: LedgerFile = _BOOK,
 ) -> None:
     """Check that nobody tampered with the ledger."""
-    from lapwing.release.runs.transcripts import lost_debit, unpaid_transcripts  # noqa: PLC0415
+    from lapwing.release.runs.transcripts import lost_debit_error, unpaid_transcripts  # noqa: PLC0415
 
     book = Ledger.open(ledger)
     head = book.head(kept)
     lost = unpaid_transcripts(ledger)
     if lost:
-        raise lost_debit(lost[0])
+        raise lost_debit_error(lost[0])
     print(align_lines([("ledger", str(ledger)), ("entries", f"{head.entries}, all fit"), ("hash", head.hash)]))
     if head.kept is not None:
         print(f"\nThe hash that you kept is that of entry {head.kept}: up to there nothing was changed.")
     now = datetime.now(UTC).isoformat()
     if ahead := [str(entry.number) for each in book.datasets() for entry in book.history(each) if entry.at > now]:
-        numbers = ", ".join(shortened(ahead, 10))
+        numbers = ", ".join(first_lines(ahead, 10))
         print(f"\nDated after now: entry {numbers}. A clock was ahead, and caps of a year go by what it said.")
 
 
@@ -204,7 +204,7 @@ def _balance_text(balance: Balance, opened: "Entry") -> str:
             ("neighbours", balance.relation),
             ("privacy unit", balance.privacy_unit),
             *([] if population is None else [("population", population)]),
-            *(("policy", each.file) for each in extra("policy").recorded(opened)),
+            *(("policy", each.file) for each in extra("policy").recorded_policy(opened)),
         ]
     )
 

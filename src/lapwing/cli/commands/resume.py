@@ -39,7 +39,7 @@ def resume(
     """Finish an interrupted release without paying twice."""
     silent, say = is_quiet(context, quiet), speaker(context, quiet)
     from lapwing.api.running import linked_of  # noqa: PLC0415
-    from lapwing.api.synthesize import resumed  # noqa: PLC0415
+    from lapwing.api.synthesize import resume_run  # noqa: PLC0415
     from lapwing.release.runs.records import resumed_line  # noqa: PLC0415
 
     booked: list[str | None] = []
@@ -66,7 +66,7 @@ def resume(
     private = list(tables.values())
     given: Any = private[0] if linked is None else tables
     release = produce_release(
-        lambda: resumed(transcript, given, tell, schema=schema, memory=memory),
+        lambda: resume_run(transcript, given, tell, schema=schema, memory=memory),
         targets,
         [*(each.file for each in private), transcript, schema],
         rows=rows,

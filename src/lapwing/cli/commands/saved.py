@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _NO_MODEL = "LW601"
 
 
-def loaded(model: Path) -> "Release":
+def open_saved(model: Path) -> "Release":
     """Return the release in a model file."""
     from lapwing.release.loading import load  # noqa: PLC0415
 
@@ -99,7 +99,7 @@ def sample(
         rows_place(each)
     _check(rows, where, where_file)
 
-    release: Any = loaded(model)
+    release: Any = open_saved(model)
     say = speaker(context, quiet)
     if release.linked is not None:
         if where_file is not None:
@@ -225,8 +225,8 @@ def query(
 
     from lapwing.model.evidence import measured_groupings  # noqa: PLC0415
 
-    release = _asked(loaded(model), table, column)
-    column = options.listed(column, [field.name for field in release.schema.fields])
+    release = _asked(open_saved(model), table, column)
+    column = options.known_names(column, [field.name for field in release.schema.fields])
     found, is_known = _queried(release, column, groups=wanted, confidence=confidence, weighted=weighted)
     print(_table_text(found, is_known))
     missing = int((~is_known).sum())
@@ -242,7 +242,7 @@ def _asked(release: "Release", table: str | None, column: Sequence[str]) -> "Rel
     if table is not None or release.linked is None:
         return one_table(release, table)
     known = [name for part in release.tables.values() for name in part.schema.names]
-    return release.tables[release.linked.home_of(options.listed(column, known), "query")]
+    return release.tables[release.linked.home_of(options.known_names(column, known), "query")]
 
 
 def query_text(release: "Release", column: Sequence[str]) -> str:
@@ -281,7 +281,7 @@ def answers(
     quiet: options.Quiet = False,
 ) -> None:
     """Write the noisy tables behind a saved model."""
-    release = loaded(model)
+    release = open_saved(model)
     with whole_files([output], folders=[output], replaces=lambda _: False) as (folder,):
         _write_tables(release.tables, folder)
     speaker(context, quiet)(f"noisy tables: {output}")

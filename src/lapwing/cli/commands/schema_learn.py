@@ -94,7 +94,7 @@ def learn(
     from lapwing.kernel.terms import Terms  # noqa: PLC0415
     from lapwing.release.runs.learned.running import outlook  # noqa: PLC0415
     from lapwing.release.runs.learned.settings import read_learn_settings  # noqa: PLC0415
-    from lapwing.release.runs.records import Book  # noqa: PLC0415
+    from lapwing.release.runs.records import RunRecords  # noqa: PLC0415
     from lapwing.schema.schemas import Schema  # noqa: PLC0415
 
     original = Schema.load_draft(schema)
@@ -103,7 +103,7 @@ def learn(
         epsilon=epsilon,
         delta=delta,
         rho=rho,
-        fields=options.listed([*fields, *context.args], [field.name for field in original.fields]) or None,
+        fields=options.known_names([*fields, *context.args], [field.name for field in original.fields]) or None,
         dictionaries=_dictionaries(dictionary),
         quantile=quantile,
         neighbours=neighbours,
@@ -112,7 +112,7 @@ def learn(
     for line in outlook(settings, Terms(relation=settings.relation, max_rows=original.max_rows)):
         say(visible(f"At this budget {line}."))
     look_first([table], original, schema, check=check, misfits=misfits, say=say)
-    book = Book(ledger=ledger, dataset=dataset, transcript=transcript)
+    book = RunRecords(ledger=ledger, dataset=dataset, transcript=transcript)
     targets = [path for path in (output, target) if path is not None]
     found = produce(
         lambda: learn_domain(table, settings, book).value,

@@ -11,7 +11,7 @@ import typer
 from lapwing.cli import options
 from lapwing.cli.commands.saved import query_text
 from lapwing.cli.console import Say, echo, is_quiet, speaker
-from lapwing.cli.looking import recommendation, said_in_time
+from lapwing.cli.looking import announce, recommendation
 from lapwing.cli.options import option
 from lapwing.cli.outputs import produce_release, read_places, resuming, summarize
 from lapwing.cli.tables import Database, Sqls, Tables, default_rows, linked_schema, private_tables
@@ -115,7 +115,7 @@ def synthesize(
     if linked is None or not check:  # of linked tables only the look takes another share
         asked["misfits"] = misfits
     given: Any = private[0] if linked is None else tables
-    with said_in_time(recommendation(private, checked, schema, check=check, misfits=misfits), say):
+    with announce(recommendation(private, checked, schema, check=check, misfits=misfits), say):
         release = produce_release(
             lambda: release_of(given, checked, **asked),
             targets,
@@ -214,7 +214,7 @@ def _settings_text(kind: type) -> str:
 
 def _say_what_delta_gains(say: Say, certificate: "Certificate", epsilon: str) -> None:
     """Say by how much a δ would lower the noise on the first table; a tree is `lapwing plan`'s matter."""
-    from lapwing.kernel.noise_law import calibrated  # noqa: PLC0415
+    from lapwing.kernel.noise_law import calibrate_noise  # noqa: PLC0415
     from lapwing.kernel.questions.misfit_rows.question import MisfitRows  # noqa: PLC0415
     from lapwing.kernel.questions.sparse_counts.question import SparseCounts  # noqa: PLC0415
     from lapwing.release.runs.shares import USUAL_DELTA  # noqa: PLC0415
@@ -226,7 +226,7 @@ def _say_what_delta_gains(say: Say, certificate: "Certificate", epsilon: str) ->
         return
     try:
         granted = requested_budget(epsilon=epsilon, delta=USUAL_DELTA)
-        gaussian = calibrated(line.sensitivity, granted * (line.cost.amount / certificate.total.amount)).sd
+        gaussian = calibrate_noise(line.sensitivity, granted * (line.cost.amount / certificate.total.amount)).sd
     except ParameterError:
         return  # of an ε this small nothing is left under zCDP
     if gaussian < _WORTH_SAYING * line.noise.sd:

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from lapwing.api.running import run_release
-from lapwing.extras.audit.replay import Examined, examine_release, together
+from lapwing.extras.audit.replay import ReplayFindings, examine_release, together
 from lapwing.extras.audit.worst_case import USUAL, Mode
 from lapwing.mechanisms.independent.mechanism import Independent
 from lapwing.mechanisms.shared.base import Mechanism
@@ -170,7 +170,7 @@ def linked_settings(
 
 def examine_linked(
     one: Tables, other: Tables, settings: Settings, code: Callable[..., Any] = code_linked, *, mode: Mode = USUAL
-) -> Examined:
+) -> ReplayFindings:
     """Record and replay all parts between two databases, and compare what they claim together."""
     first, second = (code(tables, settings.linked) for tables in (one, other))
     found = {

@@ -14,7 +14,7 @@ import numpy as np
 from lapwing.extras.audit.linked_pairs import ORDERS, examine_linked, linked_pair, linked_settings, with_most_rows
 from lapwing.extras.audit.linked_pairs import SCHEMA as LINKED
 from lapwing.extras.audit.pairs import NeighbourPair, neighbour_pair, text_pair, two_valued_pair
-from lapwing.extras.audit.replay import Examined, examine_pair, together
+from lapwing.extras.audit.replay import ReplayFindings, examine_pair, together
 from lapwing.extras.audit.worst_case import Mode
 from lapwing.extras.evaluate.bought import BoughtSettings
 from lapwing.extras.evaluate.metrics.tables.public_tables import public_tables
@@ -27,7 +27,7 @@ from lapwing.mechanisms.shared.base import Mechanism
 from lapwing.mechanisms.trees.pmm.mechanism import PMM
 from lapwing.release.runs.generators import generator
 from lapwing.release.runs.learned.settings import LearnSettings, read_learn_settings
-from lapwing.release.runs.misfits import left_of, mended
+from lapwing.release.runs.misfits import mended_settings, remaining_budget
 from lapwing.release.runs.settings import SETTINGS, TableSettings, misfit_share
 from lapwing.schema.schemas import Schema
 
@@ -46,7 +46,7 @@ SEVERAL_ROWS: Final = range(2, 8)
 OTHERS: Final = 20_000
 """Rows of others in large tables: far more than any shortcut for small ones is for."""
 
-Examine = Callable[[np.random.Generator, Relation, int, int, Mode], tuple[Budget, Examined]]
+Examine = Callable[[np.random.Generator, Relation, int, int, Mode], tuple[Budget, ReplayFindings]]
 """Draws a pair under a relation and with so many rows per unit, the number of which alternates the notion, and
 examines it in a mode; returns the budget and what was found."""
 
@@ -113,7 +113,7 @@ def _of_mechanism(kind: type[Mechanism]) -> Target:
 
     def examine(
         rng: np.random.Generator, relation: Relation, max_rows: int, number: int, mode: Mode
-    ) -> tuple[Budget, Examined]:
+    ) -> tuple[Budget, ReplayFindings]:
         pair = two_valued_pair(rng) if kind.two_valued else _pair(rng, relation, max_rows)
         times = int(rng.choice(TIMES))
         settings_in_turn = kind.audited(pair.schema)
@@ -199,7 +199,7 @@ def _budget(number: int, times: int, *, has_texts: bool) -> dict[str, float]:
 
 def _examine_learning(
     rng: np.random.Generator, relation: Relation, max_rows: int, number: int, mode: Mode
-) -> tuple[Budget, Examined]:
+) -> tuple[Budget, ReplayFindings]:
     """Examine a run that learns bounds and lists."""
     pair, settings = learning_pair(rng, relation, max_rows, number=number, times=(1, 10, 1000))
     return settings.request.budget, examine_pair(pair.data, pair.neighbour, settings, mode=mode)
@@ -240,7 +240,7 @@ def bought_settings(
 
 def _examine_evaluation(
     rng: np.random.Generator, relation: Relation, max_rows: int, number: int, mode: Mode
-) -> tuple[Budget, Examined]:
+) -> tuple[Budget, ReplayFindings]:
     """Examine a bought comparison with public rows."""
     pair = _pair(rng, relation, max_rows)
     times, expected = int(rng.choice([1, 10, 1000])), (None, 20)[number // 2 % 2]
@@ -258,7 +258,7 @@ def _examine_link(
     max_rows: int,
     number: int,
     mode: Mode,
-) -> tuple[Budget, Examined]:
+) -> tuple[Budget, ReplayFindings]:
     """Examine a release of linked tables, by one mechanism after the other."""
     mechanism = (Independent, PMM, Adaptive)[number // 2 % 3].small()
     schema = with_most_rows(LINKED, max_rows, ORDERS[number % len(ORDERS)])
@@ -272,7 +272,7 @@ def _examine_link(
 
 def _examine_mending(
     rng: np.random.Generator, relation: Relation, max_rows: int, number: int, mode: Mode
-) -> tuple[Budget, Examined]:
+) -> tuple[Budget, ReplayFindings]:
     """Examine a release that ends where cells fit nothing, and goes on twice; the second time whatever fits nothing."""
     pair = _pair(rng, relation, max_rows)
     times = int(rng.choice([30, 1000]))
@@ -281,9 +281,9 @@ def _examine_mending(
     parts = [examine_pair(pair.data, pair.neighbour, settings, mode=mode)]
     for most in (Fraction(1, 100), Fraction(1)):
         given = [answer for part in parts for answer in part.answers]
-        if parts[-1].is_released or not given or not left_of(settings.request.budget, given).amount:
+        if parts[-1].is_released or not given or not remaining_budget(settings.request.budget, given).amount:
             break
-        going_on = replace(mended(settings, settings.schema), most_misfits=most)
+        going_on = replace(mended_settings(settings, settings.schema), most_misfits=most)
         part = examine_pair(pair.data, pair.neighbour, going_on, mode=mode, earlier=given)
         is_same = SETTINGS.write(replace(going_on, most_misfits=settings.most_misfits)) == SETTINGS.write(settings)
         parts.append(part if is_same else replace(part, flags=(*part.flags, "a mended release has other terms")))
@@ -293,7 +293,7 @@ def _examine_mending(
 
 def _examine_large(
     rng: np.random.Generator, relation: Relation, max_rows: int, number: int, mode: Mode
-) -> tuple[Budget, Examined]:
+) -> tuple[Budget, ReplayFindings]:
     """Examine a release of a table to which many others belong, of one row each."""
     pair = neighbour_pair(rng, relation, max_rows, is_full=max_rows > 1, others=OTHERS, most_columns=2)
     settings = settings_for(Independent.small(), pair.schema, relation, pure=number % 2 == 0)

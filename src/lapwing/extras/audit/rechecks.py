@@ -26,7 +26,7 @@ from lapwing.extras.audit.worst_case import QuestionCase, Recheck
 from lapwing.kernel.noise.bits import SystemBits
 from lapwing.kernel.noise.gaussian import discrete_gaussian
 from lapwing.kernel.noise.laplace import discrete_laplace
-from lapwing.kernel.noise_law import NoiseLaw, calibrated
+from lapwing.kernel.noise_law import NoiseLaw, calibrate_noise
 from lapwing.kernel.questions.answering import PrivateRows
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.room.room import ANSWERS
@@ -52,7 +52,7 @@ RECHECKS: Final[Mapping[str, Recheck]] = MappingProxyType(
 """By kind of question. One that is registered and is not here is refused by a test."""
 
 
-def recounted(answer: Answer, source: Rows, schema: Schema) -> list[Any]:
+def recount(answer: Answer, source: Rows, schema: Schema) -> list[Any]:
     """Return what an answer is about, counted independently: its exact tables, scores of a selection, or cells."""
     return RECHECKS[answer.question.kind].recount(answer, source, schema)
 
@@ -82,7 +82,7 @@ def _table_flags(answer: Answer, recounts: list[Any], terms: Terms, bits: Playba
     bound = question.sensitivity(terms.relation, terms.max_rows)
     for table, exact in zip(answer.tables, recounts, strict=True):
         where = f"the answer over {question.columns}" + ("" if table.level is None else f", level {table.level},")
-        law = calibrated(bound, table.cost)
+        law = calibrate_noise(bound, table.cost)
         noise = _draw(law, table.counts.size, bits).reshape(table.counts.shape)
         if table.noise != law:
             flags.append(f"{where} declares {table.noise}, its cost needs {law}")
@@ -118,9 +118,9 @@ def case_flags(case: QuestionCase) -> list[str]:
     for source, neighbour in (case.sources, case.sources[::-1]):
         bits, (one, other) = RecordingBits(SystemBits()), map(HeldRows, (source, neighbour))
         answers = ANSWERS[case.asked.kind]([case.asked] * 2, PrivateRows.of(source, case.schema), case.terms, bits)
-        exact = [recounted(answer, one, case.schema) for answer in answers]
+        exact = [recount(answer, one, case.schema) for answer in answers]
         flags += noise_flags(answers, exact, case.terms, bits.playback())
-        lost = loss_between(answers[0], exact[0], recounted(answers[0], other, case.schema))
+        lost = loss_between(answers[0], exact[0], recount(answers[0], other, case.schema))
         if lost > case.cost.amount:
             flags.append(f"an answer loses {lost} between the neighbours, the claim is {case.cost.amount}")
     return list(dict.fromkeys(flags))

@@ -28,7 +28,7 @@ import numpy as np
 from lapwing.api.running import run_release
 from lapwing.errors import LapwingError
 from lapwing.extras.audit.held import HeldRows, PlaybackBits, RecordingBits, UnlikelyBits
-from lapwing.extras.audit.rechecks import loss_between, loss_flags_between, noise_flags, recounted
+from lapwing.extras.audit.rechecks import loss_between, loss_flags_between, noise_flags, recount
 from lapwing.extras.audit.worst_case import USUAL, Mode
 from lapwing.extras.evaluate.bought import BoughtEvaluation, BoughtSettings, run_evaluation
 from lapwing.kernel.noise.bits import SystemBits
@@ -76,7 +76,7 @@ class _Reading:
 
 
 @dataclass(frozen=True, slots=True)
-class Examined:
+class ReplayFindings:
     """What record and replay found on one pair of neighbours.
 
     flags: one sentence per broken promise; empty when all hold; loss_share: the exact loss of all answers between the
@@ -95,13 +95,13 @@ class Examined:
         return frozenset(type(answer.question).__name__ for answer in self.answers)
 
 
-def together(parts: Sequence[Examined], shares: Sequence[Fraction]) -> Examined:
+def together(parts: Sequence[ReplayFindings], shares: Sequence[Fraction]) -> ReplayFindings:
     """Return what was found of runs that are paid by one budget, of which each claims a share."""
     loss = sum((part.loss_share * share for part, share in zip(parts, shares, strict=True)), Fraction(0))
     flags = tuple(flag for part in parts for flag in part.flags)
     if loss > 1:
         flags += (f"the parts lose {float(loss):.4g} times the claim together",)
-    return Examined(
+    return ReplayFindings(
         flags,
         loss,
         tuple(answer for part in parts for answer in part.answers),
@@ -128,7 +128,7 @@ def examine_pair(
     *,
     mode: Mode = USUAL,
     earlier: Sequence[Answer] = (),
-) -> Examined:
+) -> ReplayFindings:
     """Record a run on one table, replay it on a neighbour, and tell also how much of the claim was used.
 
     earlier: answers under a schema that was mended since, paid by the same budget.
@@ -141,7 +141,7 @@ def examine_pair(
     )
     if one.source is None or other.source is None:
         unread = f"a table cannot be read: {one.error or other.error}"
-        return Examined((*flags, unread), Fraction(0), (), is_released=False)
+        return ReplayFindings((*flags, unread), Fraction(0), (), is_released=False)
     found = examine_release(one.source, other.source, settings, run or _runner(settings), mode=mode, earlier=earlier)
     return replace(found, flags=(*flags, *found.flags))
 
@@ -161,7 +161,7 @@ def examine_release(
     *,
     mode: Mode = USUAL,
     earlier: Sequence[Answer] = (),
-) -> Examined:
+) -> ReplayFindings:
     """Return the promises that a release of the first table breaks, compared with the second, and what it loses."""
     drawn = RecordingBits(SystemBits())
     # A delta is a chance of unlikely words: what it allows is no broken promise.
@@ -172,12 +172,12 @@ def examine_release(
     replayed = _run(second, settings, run, none_left, recorded.answers, earlier=earlier)
     terms = _terms(first, settings)
     one, other = HeldRows(first), HeldRows(second)
-    exact = [recounted(answer, one, settings.schema) for answer in recorded.answers]
+    exact = [recount(answer, one, settings.schema) for answer in recorded.answers]
     flags = [*noise_flags(recorded.answers, exact, terms, bits.playback())]
     flags += ["a secret word came twice"] * drawn.has_repeats
     flags += _account_flags(recorded, settings, earlier)
     pairs = [
-        (answer, counts, recounted(answer, other, settings.schema))
+        (answer, counts, recount(answer, other, settings.schema))
         for answer, counts in zip(recorded.answers, exact, strict=True)
     ]
     loss = sum((loss_between(*pair) for pair in pairs), Fraction(0))
@@ -194,7 +194,7 @@ def examine_release(
         # A refusal is an answer that replay does not know.
         if getattr(recorded, what) != getattr(replayed, what) and not recorded.is_refused
     ]
-    return Examined(tuple(flags), loss / claim, recorded.answers, is_released=recorded.certificate is not None)
+    return ReplayFindings(tuple(flags), loss / claim, recorded.answers, is_released=recorded.certificate is not None)
 
 
 class _Journal:

@@ -15,7 +15,7 @@ from lapwing.kernel.noise.bits import SystemBits
 from lapwing.kernel.questions.answering import PrivateRows
 from lapwing.kernel.questions.private_draw.question import DrawnRows
 from lapwing.kernel.questions.questions import Question
-from lapwing.kernel.questions.select_worst.question import Selected
+from lapwing.kernel.questions.select_worst.question import Selection
 from lapwing.kernel.questions.shared.cells import CellTree
 from lapwing.kernel.questions.shared.coordinates import Coding, Coordinates
 from lapwing.kernel.room.room import ANSWERS
@@ -160,7 +160,7 @@ class Recheck:
     loss_flags: Callable[[Any, Any, Any], list[str]] | None = None
 
 
-def loss_told(answer: Selected | DrawnRows, first: np.ndarray, second: np.ndarray) -> Fraction:
+def loss_told(answer: Selection | DrawnRows, first: np.ndarray, second: np.ndarray) -> Fraction:
     """Return the loss that an answer itself tells."""
     return answer.privacy_loss(first, second)
 
@@ -349,7 +349,7 @@ def _coded(others: Sequence[Row], own: Sequence[Row], terms: Terms) -> CodedSour
     return code_table(frame, people_schema(terms.max_rows))
 
 
-def halved(depth: int, first: int) -> CellTree:
+def halving_cells(depth: int, first: int) -> CellTree:
     """Return the tree that halves x."""
     nested = hierarchy(people_schema(1).field("x").domain, depth)
     return CellTree(columns=("x",), hierarchies=(nested,), schedule=(0,) * depth, first=first)

@@ -29,7 +29,7 @@ from lapwing.kernel.terms import Relation, Terms
 from lapwing.maths.noise_tails import sum_tail
 from lapwing.model.bounds import rows_statements
 from lapwing.model.certificate.certificate import EVALUATION, Certificate
-from lapwing.model.certificate.cost_lines import asked_text
+from lapwing.model.certificate.cost_lines import budget_text
 from lapwing.model.certificate.notices import Notice
 from lapwing.model.certificate.promise import (
     fields_of_origin,
@@ -38,10 +38,10 @@ from lapwing.model.certificate.promise import (
     untold_warnings,
 )
 from lapwing.model.certificate.statements import Statement
-from lapwing.on_demand import Shown
+from lapwing.on_demand import Displayable
 from lapwing.present.document import Page
 from lapwing.release.marked import NOTICE, Releasable
-from lapwing.release.runs.certify import Paid, promise_warnings
+from lapwing.release.runs.certify import AnswerCosts, promise_warnings
 from lapwing.release.runs.generators import chosen_seed, generator
 from lapwing.release.runs.records import Records, Run
 from lapwing.rows.counting import CodedSource
@@ -122,7 +122,7 @@ _WIDE: Final = 0.2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BoughtEvaluation(Shown):
+class BoughtEvaluation(Displayable):
     """Hold how far a synthetic table is from the real one, by noisy answers: it may be published.
 
     Parameters
@@ -152,7 +152,7 @@ class BoughtEvaluation(Shown):
     def __repr__(self) -> str:
         figures = ", ".join(f"{each.ways}-way {each.mean:.4f}" for each in self.variations)
         paid = self.certificate
-        return f"BoughtEvaluation({figures}; {asked_text(paid.total, paid.requested.epsilon, paid.requested.delta)})"
+        return f"BoughtEvaluation({figures}; {budget_text(paid.total, paid.requested.epsilon, paid.requested.delta)})"
 
     def summary(self) -> str:
         """Return the figures and what they cost as text of a few lines."""
@@ -211,7 +211,7 @@ def run_evaluation(
 ) -> BoughtEvaluation:
     """Check, debit, ask, certify: a task of `Run`."""
     costs = _check(settings, terms)
-    room = run.desk(source, settings.schema, terms, settings.request.budget)
+    room = run.curator(source, settings.schema, terms, settings.request.budget)
     counted, rows, rows_error = _number_of_rows(room, terms, costs)
     questions = [
         _question(tables, rows, cost, terms)
@@ -307,7 +307,7 @@ def _certificate(
 ) -> Certificate:
     """Return what was spent on what, and what is proved about it."""
     schema = settings.schema
-    paid = Paid.of(answers, terms, settings.request)
+    paid = AnswerCosts.of(answers, terms, settings.request)
     bought = fields_of_origin(schema, "dp")
     modelled = [field.name for field in schema.columns]
     return paid.certificate(

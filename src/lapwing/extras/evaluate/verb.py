@@ -13,16 +13,16 @@ from lapwing.extras.evaluate.internal.linked import compare_linked
 from lapwing.extras.evaluate.released.report import release_sections
 from lapwing.extras.evaluate.words import say
 from lapwing.kernel.budget.budget import Number, read_request
-from lapwing.kernel.room.begun import repeated
+from lapwing.kernel.room.begun import repeat_hint
 from lapwing.present.cards import DESCRIBED
 from lapwing.present.document import Section
 from lapwing.release.loading import load
 from lapwing.release.marked import Releasable
 from lapwing.release.release import Release
 from lapwing.release.runs.generators import chosen_seed, generator
-from lapwing.release.runs.records import Book, run_paid
+from lapwing.release.runs.records import RunRecords, run_paid
 from lapwing.release.runs.settings import usable_schema
-from lapwing.release.runs.watching import following, told
+from lapwing.release.runs.watching import following, report_progress
 from lapwing.rows.entry import private_boundary, tables_by_name
 from lapwing.schema.linked.database import LinkedTables
 from lapwing.schema.scalars import is_among, quote
@@ -211,7 +211,7 @@ def evaluate(
             raise ParameterError(
                 f"{' and '.join(given)}: for internal results only; leave them out, or the budget", code="LW317"
             )
-        book = Book(ledger=ledger, dataset=dataset, transcript=transcript)
+        book = RunRecords(ledger=ledger, dataset=dataset, transcript=transcript)
         settings = read_bought_settings(
             synthetic,
             usable_schema(checked),
@@ -221,7 +221,7 @@ def evaluate(
             seed=seed,
             transcript=book.path,
         )
-        with following(progress, finish=repeated):
+        with following(progress, finish=repeat_hint):
             return Releasable(run_paid(real, settings, book, run_evaluation, rows=expected_rows)).value
     needs_budget = any(each is not None for each in (delta, expected_rows, ledger, dataset, transcript))
     if needs_budget or not is_among(neighbours, ("add-remove",)):
@@ -243,7 +243,7 @@ def evaluate(
             test=test,
             seed=chosen,
             rng=generator(chosen, "evaluate"),
-            watch=told,
+            watch=report_progress,
         )
     return Evaluation(parts={"": ComparedTable(findings.value, checked)}, released=released)
 
@@ -279,7 +279,7 @@ def _linked(
             by=asked[1],
             seed=chosen,
             rng=generator(chosen, "evaluate"),
-            watch=told,
+            watch=report_progress,
         )
     return Evaluation(parts=found.value)
 

@@ -21,12 +21,12 @@ from typing import Any, Final
 from lapwing.errors import BudgetError, DataError, ParameterError
 from lapwing.kernel.budget.accounts import delta_text
 from lapwing.kernel.budget.budget import Budget, as_text, exact_number
-from lapwing.kernel.budget.chain import Entry, tampered
+from lapwing.kernel.budget.chain import Entry, tampering_error
 from lapwing.kernel.budget.conversions import epsilon_for, rho_for
 from lapwing.model.certificate.notices import Notice
 from lapwing.release.runs.spending import Spending
 from lapwing.schema.scalars import is_encodable, quote, visible
-from lapwing.schema.typed import Typed, read_content, text_of
+from lapwing.schema.typed import TypedObject, read_content, text_of
 
 VARIABLE: Final = "LAPWING_POLICY"
 KEY: Final = "policy"  # of the details of an account's first entry
@@ -89,7 +89,7 @@ def under(policy: Path) -> Iterator[None]:
 
 
 @contextmanager
-def named(**people: str | None) -> Iterator[None]:
+def naming_people(**people: str | None) -> Iterator[None]:
     """Let a certificate name people, for policies that ask for them: preparedBy, approvedBy."""
     for key, who in people.items():
         if who and not is_encodable(who):
@@ -106,14 +106,14 @@ def in_force() -> tuple[Policy, ...]:
     return tuple(read_policy(Path(each)) for each in (os.environ.get(VARIABLE), _GIVEN.get()) if each)
 
 
-def recorded(opened: Entry | None) -> tuple[Policy, ...]:
+def recorded_policy(opened: Entry | None) -> tuple[Policy, ...]:
     """Return the policy that the ledger keeps with an account, if it does, from the entry that opened it."""
     if opened is None or KEY not in opened.details:
         return ()
     kept = opened.details[KEY]
     file, text = (kept.get(each) for each in ("file", "text")) if isinstance(kept, Mapping) else (None, None)
     if not isinstance(file, str) or not isinstance(text, str):
-        raise tampered(f"the policy in entry {opened.number}")
+        raise tampering_error(f"the policy in entry {opened.number}")
     return (parsed(text, file),)
 
 
@@ -136,7 +136,7 @@ def parsed(text: str, file: str) -> Policy:
     except (ValueError, RecursionError) as error:
         reason = visible(" ".join(str(error).split()))
     else:
-        top = Typed(values, f"the policy {file}", _MISREAD, ParameterError)
+        top = TypedObject(values, f"the policy {file}", _MISREAD, ParameterError)
         datasets, ask = top.inner("datasets"), top.text("ask", None)
         if not ask.isprintable() or not ask.strip():
             raise top.wrong("ask", "say who may change the rules")
@@ -146,27 +146,27 @@ def parsed(text: str, file: str) -> Policy:
     raise DataError(f"the policy {file} is no TOML ({reason}); mend it, nothing is spent without it", code="LW422")
 
 
-def _rules(own: Typed, known: Collection[str]) -> dict[str, Any]:
+def _rules(own: TypedObject, known: Collection[str]) -> dict[str, Any]:
     """Read rules, which must all be known."""
     own.only(known, code=_MISREAD)
     return {key: read(own, key) for key, read in _READERS.items() if key in own.values}
 
 
-def _words(own: Typed, key: str) -> tuple[str, ...]:
+def _words(own: TypedObject, key: str) -> tuple[str, ...]:
     words = own.texts(key)
     if not all(map(str.isprintable, words)):
         raise own.wrong(key, "be a list of texts of one line")
     return words
 
 
-def _people(own: Typed, key: str) -> tuple[str, ...]:
+def _people(own: TypedObject, key: str) -> tuple[str, ...]:
     words = own.texts(key)
     if not set(words) <= set(PEOPLE):
         raise own.wrong(key, f"list {' or '.join(PEOPLE)}")
     return words
 
 
-def _cap(own: Typed, key: str) -> Cap:
+def _cap(own: TypedObject, key: str) -> Cap:
     cap = own.inner(key, None).only(("epsilon", "delta"), code=_MISREAD)
     if cap("epsilon") is None:
         raise cap.wrong("epsilon", "be a number")
@@ -177,7 +177,7 @@ def _cap(own: Typed, key: str) -> Cap:
 
 
 _SUMMED = ("year", "total")
-_READERS: Final[Mapping[str, Callable[[Typed, str], Any]]] = {
+_READERS: Final[Mapping[str, Callable[[TypedObject, str], Any]]] = {
     "release": _cap,
     "year": _cap,
     "total": _cap,
@@ -185,7 +185,7 @@ _READERS: Final[Mapping[str, Callable[[Typed, str], Any]]] = {
     "neighbours": _words,
     "privacyUnits": _words,
     "leastGroup": lambda own, key: own.whole(key, 1),
-    "needsLedger": Typed.flag,
+    "needsLedger": TypedObject.flag,
     "needsNames": _people,
 }
 _OF_ONE = tuple(key for key in _READERS if key not in ("leastGroup", "needsLedger"))
@@ -208,7 +208,7 @@ def check_spending(
     all so far; None without a ledger.
     """
     when = at or datetime.now(UTC).isoformat()
-    for policy in (*policies, *recorded(opened)):
+    for policy in (*policies, *recorded_policy(opened)):
         rules = policy.of(None if opened is None else opened.dataset)
         for refusal in (*_by_settings(policy, rules, spending), *_by_names(policy, rules, opened)):
             raise refusal

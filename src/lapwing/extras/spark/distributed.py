@@ -15,8 +15,8 @@ from lapwing.rows.cells import RawColumn
 from lapwing.rows.codec import encoder, read_columns
 from lapwing.rows.counting import Codes, Table, count_tables, height
 from lapwing.rows.frames import on_column
-from lapwing.rows.guard import guarded
-from lapwing.rows.units import UnitNumbers, mixed, of_smallest, places, row_hashes
+from lapwing.rows.guard import run_guarded
+from lapwing.rows.units import UnitNumbers, mix_hash, of_smallest, places, row_hashes
 from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import Schema
 
@@ -28,7 +28,7 @@ _MOST_ROWS: Final = 2**16
 _LEAST_ROWS: Final = 2**12
 
 
-def installed() -> str:
+def installed_versions() -> str:
     """Return what must be the same on every worker: our code, and the libraries that read cells for us."""
     from lapwing.version import code_fingerprint  # noqa: PLC0415 - asked for on workers, not on import
 
@@ -37,7 +37,7 @@ def installed() -> str:
 
 def check_installed(expected: str) -> None:
     """Refuse to work for a process that runs other code."""
-    if installed() != expected:
+    if installed_versions() != expected:
         raise DataError(
             "a worker runs another version of Lapwing, Polars or NumPy than this process; install the same on all",
             code="LW703",
@@ -92,7 +92,7 @@ class RowCoder:
         numbers = UnitNumbers(self._unit)
         on_column(numbers.column, numbers.add, cells[numbers.column])
         codes = self.codes(cells)
-        return UnitRows(numbers.names(), mixed(row_hashes(codes, self.columns), numbers.hashes(-1)), codes)
+        return UnitRows(numbers.names(), mix_hash(row_hashes(codes, self.columns), numbers.hashes(-1)), codes)
 
 
 def part_rows(columns: int) -> int:
@@ -159,7 +159,7 @@ def _ranked(parts: Iterable[UnitRows]) -> Iterator[UnitRows]:
         if last == (part.units[0], int(part.hashes[0])):
             place[np.cumsum(is_first) == 1] += height
         last, height = (part.units[-1], int(part.hashes[-1])), int(place[-1]) + 1
-        yield UnitRows(part.units, mixed(part.hashes, place.astype(np.uint64)), part.codes)
+        yield UnitRows(part.units, mix_hash(part.hashes, place.astype(np.uint64)), part.codes)
 
 
 def record_type(schema: Schema) -> np.dtype:
@@ -167,7 +167,7 @@ def record_type(schema: Schema) -> np.dtype:
     return np.dtype([(str(place), field.domain.dtype) for place, field in enumerate(schema.columns)])
 
 
-def packed(codes: Codes, record: np.dtype) -> np.ndarray:
+def pack_rows(codes: Codes, record: np.dtype) -> np.ndarray:
     """Return rows of codes as records of `record_type`: ndarray, shape (n,)."""
     rows = np.empty(height(codes), dtype=record)
     for place, each in enumerate(codes.values()):
@@ -175,7 +175,7 @@ def packed(codes: Codes, record: np.dtype) -> np.ndarray:
     return rows
 
 
-def unpacked(stored: bytes | memoryview, record: np.dtype, columns: Sequence[str]) -> Codes:
+def unpack_rows(stored: bytes | memoryview, record: np.dtype, columns: Sequence[str]) -> Codes:
     """Return the codes that the bytes of packed rows hold, column by column."""
     rows = np.frombuffer(stored, dtype=record)
     return {name: np.ascontiguousarray(rows[str(place)]) for place, name in enumerate(columns)}
@@ -183,7 +183,7 @@ def unpacked(stored: bytes | memoryview, record: np.dtype, columns: Sequence[str
 
 def cells_counted(chunks: Iterable[Codes], tables: Sequence[Table]) -> tuple[np.ndarray, np.ndarray]:
     """Return the counts of some rows that are not zero: numbers of cells, the first table's first, and counts."""
-    counts = guarded(
+    counts = run_guarded(
         "a worker cannot count its rows", lambda: np.concatenate([np.zeros(0, np.int64), *count_tables(chunks, tables)])
     )
     cells = np.flatnonzero(counts)

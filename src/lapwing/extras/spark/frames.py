@@ -12,10 +12,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from lapwing.errors import DataError
-from lapwing.extras.spark.distributed import STOPPED, check_installed, fault_of, fault_text, installed
+from lapwing.extras.spark.distributed import STOPPED, check_installed, fault_of, fault_text, installed_versions
 from lapwing.rows.cells import UNREADABLE, RawColumn
 from lapwing.rows.frames import Types, arrow_reader
-from lapwing.rows.guard import guarded
+from lapwing.rows.guard import run_guarded
 from lapwing.rows.kinds import Held
 
 if TYPE_CHECKING:
@@ -63,12 +63,12 @@ class SparkReader:
 
     def __init__(self, frame: Any) -> None:  # noqa: ANN401 - a frame of PySpark, also as pandas on Spark has it
         if type(frame).__module__.startswith("pyspark.pandas."):
-            frame = guarded("the Spark frame cannot be used", frame.to_spark)
+            frame = run_guarded("the Spark frame cannot be used", frame.to_spark)
         self._frame: DataFrame = frame
         self.known_rows: int | None = None
-        self._types = guarded(_UNUSABLE, lambda: [(field.name, field.dataType) for field in frame.schema.fields])
-        self.jobs = SparkJobs(guarded(_UNUSABLE, lambda: frame.sparkSession))
-        if guarded(_UNUSABLE, lambda: frame.isStreaming):
+        self._types = run_guarded(_UNUSABLE, lambda: [(field.name, field.dataType) for field in frame.schema.fields])
+        self.jobs = SparkJobs(run_guarded(_UNUSABLE, lambda: frame.sparkSession))
+        if run_guarded(_UNUSABLE, lambda: frame.isStreaming):
             raise DataError("the Spark frame is a stream, which has no last row; give a frame of a batch", code="LW702")
 
     @property
@@ -84,7 +84,7 @@ class SparkReader:
         places = [names.index(name) for name in columns]
         numbered = [f"c{place}" for place in range(len(self._types))]
         wanted = [_expression(f"c{place}", self._types[place][1]) for place in places]
-        return guarded(_UNUSABLE, lambda: self._frame.toDF(*numbered).selectExpr(*wanted))
+        return run_guarded(_UNUSABLE, lambda: self._frame.toDF(*numbered).selectExpr(*wanted))
 
     def chunks(self, columns: Sequence[str], rows: int) -> Iterator[dict[str, RawColumn]]:
         """Yield the columns' cells, at most `rows` rows at a time."""
@@ -108,7 +108,7 @@ class SparkJobs:
 
     def probe(self) -> None:
         """Refuse a cluster that does not run our code, or runs another version of it."""
-        row = guarded(_UNUSABLE, lambda: self._session.range(1))  # fails where the session has ended
+        row = run_guarded(_UNUSABLE, lambda: self._session.range(1))  # fails where the session has ended
         answer = self.mapped(row, asked, (), {"worker": "long"})
         self._run(_UNABLE, lambda: _check_faults([row.fault for row in answer.collect()]))
 
@@ -116,9 +116,9 @@ class SparkJobs:
         self, frame: "DataFrame", step: Step, arguments: tuple[object, ...], kinds: Mapping[str, str]
     ) -> "DataFrame":
         """Return the frame of what a step gives for each partition, not run yet, and of ``fault``."""
-        work = partial(on_worker, step, dict(kinds), installed(), arguments)
+        work = partial(on_worker, step, dict(kinds), installed_versions(), arguments)
         columns = ", ".join(f"{name} {kind}" for name, kind in {**kinds, _FAULT: "string"}.items())
-        return guarded(_UNUSABLE, lambda: frame.mapInArrow(work, columns))
+        return run_guarded(_UNUSABLE, lambda: frame.mapInArrow(work, columns))
 
     def collected(self, frame: "DataFrame") -> "pa.Table":
         """Return all rows of a small frame; an error of ours on an executor is raised here."""
@@ -137,15 +137,15 @@ class SparkJobs:
 
     def _run(self, what: str, work: Callable[[], T]) -> T:
         """Run a job, let nothing private out of its errors, and end it on the cluster where the user stops it."""
-        guarded(_UNUSABLE, lambda: self._session.addTag(self._tag))
+        run_guarded(_UNUSABLE, lambda: self._session.addTag(self._tag))
         try:
             with _silent_loggers():
-                return guarded(what, lambda: _stoppable(work))
+                return run_guarded(what, lambda: _stoppable(work))
         except KeyboardInterrupt:
-            guarded(_UNUSABLE, lambda: self._session.interruptTag(self._tag))
+            run_guarded(_UNUSABLE, lambda: self._session.interruptTag(self._tag))
             raise
         finally:
-            guarded(_UNUSABLE, lambda: self._session.removeTag(self._tag))
+            run_guarded(_UNUSABLE, lambda: self._session.removeTag(self._tag))
 
 
 @contextlib.contextmanager
@@ -212,8 +212,8 @@ def on_worker(
     fault = None
     try:
         check_installed(expected)
-        answers = guarded(STOPPED, lambda: step(*arguments, batches))
-        while (columns := guarded(STOPPED, lambda: next(answers, None))) is not None:
+        answers = run_guarded(STOPPED, lambda: step(*arguments, batches))
+        while (columns := run_guarded(STOPPED, lambda: next(answers, None))) is not None:
             found = [pa.array(columns[name], kind) for name, kind in fields]
             yield pa.RecordBatch.from_arrays([*found, pa.nulls(len(found[0]), pa.string())], schema=whole)
     except DataError as error:

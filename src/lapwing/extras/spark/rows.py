@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 import polars as pl
 
 from lapwing.errors import ParameterError
-from lapwing.extras.spark.distributed import check_installed, installed
+from lapwing.extras.spark.distributed import check_installed, installed_versions
 from lapwing.model.rows import RowChunks
 from lapwing.rows.out.writers import to_frame_kind
 from lapwing.schema.schemas import Schema
@@ -36,7 +36,7 @@ def spark_rows(chunks: RowChunks, session: "SparkSession") -> Any:  # noqa: ANN4
     string, boolean, date and timestamp_ntz, all nullable. Its partitions in order hold the chunks in order, whatever
     their number and however often a task is tried.
     """
-    expected = installed()
+    expected = installed_versions()
 
     def drawn(batches: "Iterable[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
         check_installed(expected)

@@ -17,18 +17,18 @@ from lapwing.extras.spark.distributed import (
     cells_counted,
     cut_sorted,
     fault_of,
-    packed,
+    pack_rows,
     part_rows,
     record_type,
     refuse_texts_by_unit,
     tables_of_cells,
-    unpacked,
+    unpack_rows,
 )
 from lapwing.extras.spark.frames import SparkReader, part_tables
 from lapwing.rows.codec import open_texts, read_columns, without_misfits
 from lapwing.rows.counting import Codes, KeyedColumn, Table, count_keys, keys_of_parts
 from lapwing.rows.frames import arrow_reader, on_column
-from lapwing.rows.guard import guarded
+from lapwing.rows.guard import run_guarded
 from lapwing.schema.schemas import Schema
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class SparkSource:
         self.columns = tuple(field.name for field in schema.columns)
         with contextlib.ExitStack() as undone:
             if chunk_rows is None:
-                self._coded = guarded("Spark cannot keep the codes", self._coded.persist)
+                self._coded = run_guarded("Spark cannot keep the codes", self._coded.persist)
                 undone.callback(self.close)
             sums = reader.jobs.collected(self._coded.groupBy().agg({"rows": "sum", "units": "sum", "fault": "max"}))
             undone.pop_all()
@@ -66,7 +66,7 @@ class SparkSource:
     def close(self) -> None:
         """Have Spark drop the codes that it keeps, which would be made anew if they were asked for."""
         with contextlib.suppress(DataError):  # the session may have ended before
-            guarded("Spark cannot drop the codes", self._coded.unpersist)
+            run_guarded("Spark cannot drop the codes", self._coded.unpersist)
 
     def chunks(self, *, apart: bool = False) -> Iterator[Codes]:
         """Yield the codes of all rows, which leave the executors."""
@@ -76,7 +76,7 @@ class SparkSource:
         record = record_type(self._schema)
         for row in self._reader.jobs.streamed(self._coded):
             if row.rows:
-                yield unpacked(row.codes, record, self.columns)
+                yield unpack_rows(row.codes, record, self.columns)
 
     def count(self, tables: Sequence[Table]) -> list[np.ndarray]:
         """Return the contingency tables; counts alone leave the executors."""
@@ -125,7 +125,7 @@ def coded(schema: Schema, rows: int, batches: Iterable["pa.RecordBatch"]) -> Ite
     """Give the codes of a partition, chunk by chunk."""
     coder, record = RowCoder(schema), record_type(schema)
     for cells in _cells(coder, rows, batches):
-        yield _chunk(packed(coder.codes(cells), record))
+        yield _chunk(pack_rows(coder.codes(cells), record))
 
 
 def coded_by_unit(schema: Schema, rows: int, batches: Iterable["pa.RecordBatch"]) -> Iterator[dict[str, Any]]:
@@ -135,7 +135,7 @@ def coded_by_unit(schema: Schema, rows: int, batches: Iterable["pa.RecordBatch"]
     coder, record = RowCoder(schema), record_type(schema)
     for cells in _cells(coder, rows, batches):
         part = coder.unit_rows(cells)
-        together = packed(part.codes, record)
+        together = pack_rows(part.codes, record)
         ends = np.arange(len(together) + 1, dtype=np.int32) * np.int32(record.itemsize)
         each = pa.Array.from_buffers(
             pa.binary(), len(together), [None, pa.py_buffer(ends.tobytes()), pa.py_buffer(together.tobytes())]
@@ -157,10 +157,10 @@ def cut(schema: Schema, rows: int, batches: Iterable["pa.RecordBatch"]) -> Itera
             stored = table["row"].cast(pa.binary()).combine_chunks()
             units = pl.Series(pl.from_arrow(table["unit"])).cast(pl.String)
             hashes = _numbers(table, "hash").view(np.uint64)
-            yield UnitRows(units, hashes, unpacked(_bytes_of(stored), record, columns))
+            yield UnitRows(units, hashes, unpack_rows(_bytes_of(stored), record, columns))
 
     for part in cut_sorted(parts(), schema.max_rows):
-        yield _chunk(packed(part.codes, record), part.count)
+        yield _chunk(pack_rows(part.codes, record), part.count)
 
 
 def counted(schema: Schema, tables: Sequence[Table], batches: Iterable["pa.RecordBatch"]) -> Iterator[dict[str, Any]]:
@@ -173,7 +173,7 @@ def keyed(
     schema: Schema, columns: Sequence[KeyedColumn], batches: Iterable["pa.RecordBatch"]
 ) -> Iterator[dict[str, Any]]:
     """Give the distinct keys, and how many rows have each."""
-    keys, counts = guarded("a worker cannot count its rows", lambda: count_keys(_codes(schema, batches), columns))
+    keys, counts = run_guarded("a worker cannot count its rows", lambda: count_keys(_codes(schema, batches), columns))
     yield {f"word{word}": each.view(np.int64) for word, each in enumerate(keys)} | {"count": counts}
 
 
@@ -187,7 +187,7 @@ def _codes(schema: Schema, batches: Iterable["pa.RecordBatch"]) -> Iterator[Code
     for batch in batches:
         _check_faults_of(batch)
         for stored in batch.column("codes"):
-            yield unpacked(stored.as_buffer(), record, columns)
+            yield unpack_rows(stored.as_buffer(), record, columns)
 
 
 def _check_faults_of(part: "pa.Table | pa.RecordBatch") -> None:

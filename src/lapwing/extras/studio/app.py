@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from lapwing.errors import LapwingError
 from lapwing.extras.studio.guard import Guard
-from lapwing.extras.studio.pages import Studio, refused
+from lapwing.extras.studio.pages import Studio, refusal_page
 from lapwing.extras.studio.rooms import table
 from lapwing.present.html import style_of
 
@@ -66,7 +66,7 @@ def make_app(studio: Studio, port: int, *, is_own: Callable[[object], bool] = la
             Mount("/assets", StaticFiles(directory=_ASSETS)),
             Mount("/", _elsewhere),
         ],
-        exception_handlers={HTTPException: refused, LapwingError: refused, OSError: refused},
+        exception_handlers={HTTPException: refusal_page, LapwingError: refusal_page, OSError: refusal_page},
     )
     app.state.studio = studio
     # Outside of Starlette's own middleware, which hands on what it does not know to the server's log.

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from lapwing.errors import BudgetError, DataError, LapwingError, SchemaError
-from lapwing.extras.office.policy import Policy, check_spending, in_force, named, recorded
+from lapwing.extras.office.policy import Policy, check_spending, in_force, naming_people, recorded_policy
 from lapwing.extras.studio.jobs import Choices, Job
 from lapwing.kernel.budget import accounts
 from lapwing.kernel.budget.accounts import Balance
 from lapwing.kernel.budget.chain import UNITS
 from lapwing.kernel.budget.ledger import Ledger
-from lapwing.model.certificate.cost_lines import asked_text
+from lapwing.model.certificate.cost_lines import budget_text
 from lapwing.release.runs.reading import read_settings
 from lapwing.release.runs.settings import Settings, spending_of
 from lapwing.schema.changes import open_keys
@@ -58,17 +58,17 @@ def settings_of(job: Job, choices: Choices) -> Settings:
     )
 
 
-def asked_for(settings: Settings) -> str:
+def budget_words(settings: Settings) -> str:
     """Return the budget in the words that it was asked for in."""
     request = settings.request
-    return asked_text(request.budget, request.epsilon, request.delta)
+    return budget_text(request.budget, request.epsilon, request.delta)
 
 
 def stamp_of(settings: Settings, job: Job) -> str:
     """Return what stands for all that a page says of a release before it is begun; another one once that changes."""
     choices = job.choices
     said = (choices.expected_rows, choices.ledger, choices.dataset)
-    asked = (asked_for(settings), settings.name, settings.relation, settings.schema.fingerprint)
+    asked = (budget_words(settings), settings.name, settings.relation, settings.schema.fingerprint)
     return hashlib.sha256(json.dumps([*asked, *said]).encode()).hexdigest()[:16]
 
 
@@ -92,7 +92,7 @@ def refusal_of(settings: Settings, job: Job) -> str:
     place, choices = ledger_of(job), job.choices
     try:
         _check_names(job)
-        with named(preparedBy=choices.prepared_by, approvedBy=choices.approved_by):
+        with naming_people(preparedBy=choices.prepared_by, approvedBy=choices.approved_by):
             if place is None:
                 check_spending(spending_of(settings), in_force())
                 return ""
@@ -113,7 +113,7 @@ def _too_much(account: Balance, settings: Settings) -> str:
     """Say that a release costs more than is left."""
     delta = account.limit_delta if settings.request.delta is None else None
     gain = f"; with δ = {accounts.delta_text(delta)} in the room Plan it costs far less" if delta else ""
-    asked, cost = asked_for(settings), account.describe(_cost(account, settings))
+    asked, cost = budget_words(settings), account.describe(_cost(account, settings))
     return (
         f"{account.dataset} has {account.describe(account.left)} left of its limit {account.describe(account.limit)}, "
         f"and this release of {asked} costs {cost}; ask for less in the room Plan, or raise the limit in the room "
@@ -133,7 +133,7 @@ def policies_of(job: Job) -> tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
 def _policies(job: Job) -> tuple[Policy, ...]:
     """Return the policies in force, of this process and of the account."""
     place = ledger_of(job)
-    kept = () if place is None else recorded(Ledger.open(place).opening(job.choices.dataset or None))
+    kept = () if place is None else recorded_policy(Ledger.open(place).opening(job.choices.dataset or None))
     return (*in_force(), *kept)
 
 

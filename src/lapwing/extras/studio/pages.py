@@ -95,7 +95,7 @@ def go(address: str) -> Response:
     return RedirectResponse(address, status_code=303)
 
 
-def refused(request: Request, error: Exception) -> Response:
+def refusal_page(request: Request, error: Exception) -> Response:
     """Return the page of what no room caught: a sentence of ours, which holds no value."""
     if isinstance(error, HTTPException):
         known = texts()["errors"]

@@ -10,12 +10,12 @@ from typing import Final, Literal
 
 from lapwing.api.running import going_on, read_header
 from lapwing.errors import DataError, LapwingError
-from lapwing.extras.studio.asked import asked_for
+from lapwing.extras.studio.asked import budget_words
 from lapwing.extras.studio.jobs import Job, begun_release
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.room.holds import connect
-from lapwing.release.runs.misfits import left_of, misfit_columns
+from lapwing.release.runs.misfits import misfit_columns, remaining_budget
 from lapwing.release.runs.records import Records, records_of, take_up
 from lapwing.release.runs.settings import Settings
 from lapwing.rows.entry import entering
@@ -28,7 +28,7 @@ State = Literal["open", "misfits", "spent", "held", "over", "broken"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unfinished:
+class UnfinishedRelease:
     """Say what there is of a release that was begun.
 
     state: `open` goes on free of charge; `misfits` ended by the stop rule, and goes on with a mended schema; `spent`
@@ -80,14 +80,14 @@ def alone(job: Job, patience: float = 2.0) -> Iterator[None]:
         yield
 
 
-def unfinished(job: Job) -> Unfinished | None:
+def unfinished_release(job: Job) -> UnfinishedRelease | None:
     """Return what there is of a release that was begun and not finished; a folder without answers is cleared away."""
     place = begun_release(job)
     if place is None:
         return None
     try:
         with alone(job, patience=0.2):
-            cleared(place)
+            clear_folder(place)
             with entering(job.data):
                 found = _read(place, place / TRANSCRIPT) if place.exists() else None
             if found is not None and found.state == "open" and not found.is_paid and not found.answers:
@@ -96,10 +96,10 @@ def unfinished(job: Job) -> Unfinished | None:
             return found
     except LapwingError as error:
         state: dict[str, State] = {_HELD: "held", _OVER: "over"}
-        return Unfinished(place=place, state=state.get(error.code or "", "broken"), said=str(error))
+        return UnfinishedRelease(place=place, state=state.get(error.code or "", "broken"), said=str(error))
 
 
-def cleared(place: Path) -> None:
+def clear_folder(place: Path) -> None:
     """Remove a folder in which nothing was paid for."""
     transcript = place / TRANSCRIPT
     with suppress(OSError):
@@ -109,7 +109,7 @@ def cleared(place: Path) -> None:
             shutil.rmtree(place)
 
 
-def _read(place: Path, transcript: Path) -> Unfinished:
+def _read(place: Path, transcript: Path) -> UnfinishedRelease:
     """Read a transcript, which nobody else may hold."""
     with closing(take_up(transcript)) as taken:
         settings, _ = going_on(read_header(taken), taken, None)
@@ -125,10 +125,10 @@ def _read(place: Path, transcript: Path) -> Unfinished:
             "that has it",
             code="LW611",
         )
-    found = Unfinished(
+    found = UnfinishedRelease(
         place=place,
         state="open",
-        asked=asked_for(settings),
+        asked=budget_words(settings),
         mechanism=settings.name,
         is_paid=is_paid,
         has_ledger=records.ledger is not None,
@@ -139,7 +139,7 @@ def _read(place: Path, transcript: Path) -> Unfinished:
     bad = misfit_columns(settings.first, taken.recorded)
     if not bad:
         return found
-    rest = left_of(settings.request.budget, given)
+    rest = remaining_budget(settings.request.budget, given)
     state: State = "misfits" if rest.amount > 0 else "spent"
     return replace(found, state=state, misfits=tuple(sorted(bad.items())), left=f"{100 * (1 - found.share):.0f} %")
 
@@ -159,4 +159,4 @@ def _is_paid(place: Path, records: Records, given: Sequence[Answer]) -> bool:
 
 def _share(settings: Settings, given: Sequence[Answer]) -> float:
     budget = settings.request.budget
-    return 1.0 - float(left_of(budget, given).amount / budget.amount)
+    return 1.0 - float(remaining_budget(budget, given).amount / budget.amount)

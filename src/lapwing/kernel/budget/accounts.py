@@ -10,7 +10,7 @@ from fractions import Fraction
 from lapwing.errors import BudgetError, ParameterError, ReleaseMismatchError
 from lapwing.kernel.budget import chain
 from lapwing.kernel.budget.budget import Budget, Notion, Number, as_text, exact_number
-from lapwing.kernel.budget.chain import SELECTION_UNITS, UNITS, Entry, canonical_json, tampered
+from lapwing.kernel.budget.chain import SELECTION_UNITS, UNITS, Entry, canonical_json, tampering_error
 from lapwing.kernel.budget.conversions import epsilon_for, rho_for
 from lapwing.kernel.budget.store import Session
 
@@ -327,10 +327,10 @@ def _selection_cost(delta: Fraction) -> int:
 def names(connection: Session) -> tuple[str, ...]:
     """Return the names of all data sets, sorted; a stranger's view in place of a table is asked nothing."""
     if misfit := connection.misfit():
-        raise tampered(misfit)
+        raise tampering_error(misfit)
     found = tuple(chain.account_rows(connection))
     if not all(isinstance(name, str) and name.isprintable() for name in found):
-        raise tampered("the name of a data set")
+        raise tampering_error("the name of a data set")
     return found
 
 
@@ -365,7 +365,7 @@ def read_balance(connection: Session, dataset: str | None, release_id: str | Non
         )
     except (ArithmeticError, LookupError, TypeError, ValueError):
         pass  # SQLite stores any type in any column
-    raise tampered(f"the account of data set {dataset!r}")
+    raise tampering_error(f"the account of data set {dataset!r}")
 
 
 def _exact(text: str) -> Fraction:
@@ -386,7 +386,7 @@ def read_opening(connection: Session, account: Balance, release_id: str | None =
     for row in chain.ends(connection, account.dataset, release_id):
         if row[2:4] == ("init", account.dataset):
             return Entry.from_row(row, account.unit)
-    raise tampered(f"the account of data set {account.dataset!r}")
+    raise tampering_error(f"the account of data set {account.dataset!r}")
 
 
 def read_entries(connection: Session, account: Balance) -> tuple[Entry, ...]:

@@ -169,16 +169,16 @@ def check_end(connection: Session, dataset: str, release_id: str | None) -> list
     found = ends(connection, dataset, release_id)
     own = [_read_details(row[0], row[6]) for row in found if row[3] == dataset]
     if not own or repr(own[-1].get("account")) != repr(account):
-        raise tampered(f"the account of data set {dataset!r}")
+        raise tampering_error(f"the account of data set {dataset!r}")
     if _seal(found[-1][0], _read_details(found[-1][0], found[-1][6]))[0] > noted:
-        raise tampered("the list of answers")
+        raise tampering_error("the list of answers")
     return account
 
 
 def verify(connection: Session) -> list[EntryRow]:
     """Check the whole file and return its entries in order; a BudgetError says what does not fit."""
     if misfit := connection.misfit(whole=True):
-        raise tampered(misfit)
+        raise tampering_error(misfit)
     entries: list[EntryRow] = connection.execute("SELECT * FROM entries ORDER BY number")
     _check_links(entries)
     replayed = _replay(entries)
@@ -189,7 +189,7 @@ def verify(connection: Session) -> list[EntryRow]:
     _compare("selections of data set", selections, allowed)
     noted = _noted_answers(connection, 0)
     if len(noted) != (connection.execute("SELECT max(rowid) FROM answers")[0][0] or 0):
-        raise tampered("the list of answers")
+        raise tampering_error("the list of answers")
     _check_answers(noted, entries)
     return entries
 
@@ -216,7 +216,7 @@ def read_hash(text: str) -> str:
     return text.strip().lower()
 
 
-def exported(entries: Iterable[EntryRow], dataset: str | None) -> dict[str, object]:
+def export_entries(entries: Iterable[EntryRow], dataset: str | None) -> dict[str, object]:
     """Return entries as plain JSON values, those of other data sets as number and hash only."""
     names = ("number", "at", "kind", "dataset", "release_id", "units", "details", "hash")
     told = [dict(zip(names, row, strict=True)) for row in entries]
@@ -232,13 +232,13 @@ def _compare(what: str, found: Iterable[tuple[object, ...]], wanted: Mapping[str
     replayed = {repr(dataset): repr(row) for dataset, row in wanted.items()}
     for dataset in sorted(rows.keys() | replayed.keys()):
         if rows.get(dataset) != replayed.get(dataset):
-            raise tampered(f"the account of {what} {dataset}")
+            raise tampering_error(f"the account of {what} {dataset}")
 
 
 def _check_links(entries: Iterable[EntryRow], first: int = 1, before: str | None = FIRST_HASH) -> None:
     for expected, row in enumerate(entries, start=first):
         if tuple(map(type, row)) not in _TYPES or row[0] != expected or row[-1] != _digest(before, row[:-1]):
-            raise tampered(f"entry {expected}")
+            raise tampering_error(f"entry {expected}")
         before = row[-1]
 
 
@@ -262,7 +262,7 @@ def _seal(number: int, details: Mapping[str, object]) -> tuple[int, str]:
     match details.get("noted", [0, ""]):
         case [int(count), str(sealed)]:
             return count, sealed
-    raise tampered(f"the list of answers before entry {number}")
+    raise tampering_error(f"the list of answers before entry {number}")
 
 
 def _check_answers(noted: Sequence[NotedAnswer], entries: Iterable[EntryRow]) -> None:
@@ -270,7 +270,7 @@ def _check_answers(noted: Sequence[NotedAnswer], entries: Iterable[EntryRow]) ->
     counts = {(row[3], row[4]): 0 for row in entries if row[2] == "debit"}
     for dataset, release_id, number, digest in noted:
         if not isinstance(digest, str) or counts.get((dataset, release_id)) != number:
-            raise tampered("the list of answers")
+            raise tampering_error("the list of answers")
         counts[dataset, release_id] += 1
     start, before = 0, ""
     for row in entries:
@@ -278,7 +278,7 @@ def _check_answers(noted: Sequence[NotedAnswer], entries: Iterable[EntryRow]) ->
         end, sealed = _seal(row[0], details)
         fits = "noted" not in details or (start <= end <= len(noted) and sealed == _chained(before, noted[start:end]))
         if not fits:
-            raise tampered(f"the list of answers before entry {row[0]}")
+            raise tampering_error(f"the list of answers before entry {row[0]}")
         start, before = end, sealed
 
 
@@ -289,13 +289,13 @@ def _replay(entries: Iterable[EntryRow]) -> dict[str, list[Any]]:
         details = _read_details(number, text)
         selected = _selection_units(number, details)
         if (kind == "init") == (dataset in accounts):
-            raise tampered(f"entry {number}")
+            raise tampering_error(f"entry {number}")
         if kind == "init":
             accounts[dataset] = [*map(details.get, _TERMS), units, 0, selected, 0]
         accounts[dataset] = _moved(accounts[dataset], kind, units, selected)
         *_, limit, spent, allowed, used = account = accounts[dataset]
         if spent > limit or used > allowed or repr(details.get("account")) != repr(account):
-            raise tampered(f"entry {number}")
+            raise tampering_error(f"entry {number}")
     return accounts
 
 
@@ -310,7 +310,7 @@ def _moved(account: Sequence[Any], kind: EntryKind, units: int, selected: int) -
 def _selection_units(number: int, details: Mapping[str, object]) -> int:
     units = details.get("selection_units", 0)
     if not isinstance(units, int) or units < 0:
-        raise tampered(f"entry {number}")
+        raise tampering_error(f"entry {number}")
     return units
 
 
@@ -320,7 +320,7 @@ def _read_details(number: int, text: str) -> Mapping[str, object]:
     except (ValueError, RecursionError):
         details = None
     if not isinstance(details, dict):
-        raise tampered(f"entry {number}")
+        raise tampering_error(f"entry {number}")
     return details
 
 
@@ -328,7 +328,7 @@ def _digest(before: str | None, fields: tuple[object, ...]) -> str:
     return hashlib.sha256(canonical_json([before, *fields]).encode()).hexdigest()
 
 
-def tampered(what: str) -> BudgetError:
+def tampering_error(what: str) -> BudgetError:
     """Return the refusal of a file that was changed behind Lapwing's back."""
     return BudgetError(
         f"the ledger was changed by other means than Lapwing: {what} does not fit; put back its newest copy, check "

@@ -372,7 +372,7 @@ class Ledger:
         def work(connection: Session) -> dict[str, object]:
             if dataset is not None:
                 accounts.read_balance(connection, dataset)
-            return chain.exported(chain.verify(connection), dataset)
+            return chain.export_entries(chain.verify(connection), dataset)
 
         return self._read(work)
 

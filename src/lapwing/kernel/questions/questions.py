@@ -15,7 +15,7 @@ import numpy.typing as npt
 from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.codec import Codec
-from lapwing.kernel.noise_law import NoiseLaw, NoisyTable, Sensitivity, calibrated
+from lapwing.kernel.noise_law import NoiseLaw, NoisyTable, Sensitivity, calibrate_noise
 from lapwing.kernel.plain import read_exact, read_whole
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.maths.arrays import read_only
@@ -44,7 +44,7 @@ class Part:
     candidates: int | None = None
 
 
-class Recorded:
+class RecordedQuestion:
     """What questions share that are recorded by their fields."""
 
     __slots__ = ()
@@ -59,7 +59,7 @@ class Recorded:
         return RECORDS.read(cls, values)
 
 
-class Asks(Recorded, Generic[A_co]):
+class Asks(RecordedQuestion, Generic[A_co]):
     """What questions share whose answers are of one known type: so a caller of `ask` knows what it gets."""
 
     __slots__ = ()
@@ -152,7 +152,7 @@ class Answer(Protocol):
         ...
 
 
-class Given:
+class RecordedAnswer:
     """What answers share that are recorded by their fields."""
 
     __slots__ = ()
@@ -189,7 +189,7 @@ class _Noisy(Protocol):
 
 def noise_for_cost(question: _Noisy, relation: Relation, max_rows: int) -> NoiseLaw:
     """Return the noise on each number."""
-    return calibrated(question.sensitivity(relation, max_rows), question.cost)
+    return calibrate_noise(question.sensitivity(relation, max_rows), question.cost)
 
 
 def one_table(question: _Noisy, relation: Relation, max_rows: int) -> tuple[Part, ...]:

@@ -14,7 +14,7 @@ from lapwing.kernel.questions.misfit_rows.question import MisfitRows, NoisyRows
 from lapwing.kernel.questions.private_draw.question import DrawnRows, PrivateDraw
 from lapwing.kernel.questions.questions import Answer, Question
 from lapwing.kernel.questions.second_moment.question import SecondMoment
-from lapwing.kernel.questions.select_worst.question import Selected, SelectWorst
+from lapwing.kernel.questions.select_worst.question import Selection, SelectWorst
 from lapwing.kernel.questions.sparse_counts.question import NoisyCells, SparseCounts
 from lapwing.kernel.questions.split_decisions.question import SplitDecisions, Splits
 from lapwing.kernel.questions.table_distances.question import TableDistances
@@ -23,7 +23,7 @@ from lapwing.kernel.questions.tree_counts.question import NoisyTree, TreeCounts
 REGISTERED: Final[Mapping[type[Question], type[Answer]]] = {
     MarginalCounts: NoisyCounts,
     TreeCounts: NoisyTree,
-    SelectWorst: Selected,
+    SelectWorst: Selection,
     SplitDecisions: Splits,
     SparseCounts: NoisyCells,
     SecondMoment: NoisySums,

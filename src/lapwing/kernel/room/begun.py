@@ -11,7 +11,7 @@ from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Begun:
+class BegunRun:
     """Name a run whose transcript was made or taken up."""
 
     transcript: Path
@@ -22,16 +22,16 @@ class Begun:
     is_new: bool
 
 
-_FOLLOWED: ContextVar[list[Begun] | None] = ContextVar("_FOLLOWED", default=None)
+_FOLLOWED: ContextVar[list[BegunRun] | None] = ContextVar("_FOLLOWED", default=None)
 
 
 @contextmanager
-def followed_runs() -> Iterator[list[Begun]]:
+def collect_runs() -> Iterator[list[BegunRun]]:
     """Collect the runs that begin inside; a block inside of another one adds to the same list.
 
     Returns in order; each is there before its transcript is made, and so before anything is paid.
 
-    >>> with followed_runs() as begun:
+    >>> with collect_runs() as begun:
     ...     len(begun)
     0
     """
@@ -39,7 +39,7 @@ def followed_runs() -> Iterator[list[Begun]]:
     if outer is not None:
         yield outer
         return
-    begun: list[Begun] = []
+    begun: list[BegunRun] = []
     token = _FOLLOWED.set(begun)
     try:
         yield begun
@@ -47,7 +47,7 @@ def followed_runs() -> Iterator[list[Begun]]:
         _FOLLOWED.reset(token)
 
 
-def tell_begun(run: Begun) -> None:
+def tell_begun(run: BegunRun) -> None:
     """Tell whoever follows that a run begins."""
     followed = _FOLLOWED.get()
     if followed is not None:
@@ -60,17 +60,17 @@ Finish = Callable[[Path, bool], str]
 """From the transcript, and whether the schema has to be mended first, to a call, or to a command in backticks."""
 
 
-def resumed(transcript: Path, is_mended: bool) -> str:
+def resume_hint(transcript: Path, is_mended: bool) -> str:
     """Say what finishes a release."""
     return f"lw.resume({str(transcript)!r}, data{', schema=schema' * is_mended})"
 
 
-def repeated(transcript: Path, _: bool) -> str:
+def repeat_hint(transcript: Path, _: bool) -> str:
     """Say what finishes a run that is no release."""
     return f"the same call with transcript={str(transcript)!r}"
 
 
-_FINISH: ContextVar[Finish] = ContextVar("_FINISH", default=resumed)
+_FINISH: ContextVar[Finish] = ContextVar("_FINISH", default=resume_hint)
 
 
 @contextmanager

@@ -59,7 +59,9 @@ def _check(question: Question, known: dict[int, object], terms: Terms, schema: S
             )
 
 
-def charged(questions: Sequence[Question], budget: Budget, spent: Budget, delta: Fraction) -> tuple[Budget, Fraction]:
+def charge_answers(
+    questions: Sequence[Question], budget: Budget, spent: Budget, delta: Fraction
+) -> tuple[Budget, Fraction]:
     """Return what is spent, and what is left of delta, once these are answered too; refuse the whole batch otherwise.
 
     spent: on all before them; delta: what is left for selections of categories.

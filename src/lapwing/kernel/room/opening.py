@@ -42,11 +42,11 @@ def open_room(
     recorded: Sequence[Answer] = (),
     delta: Fraction = Fraction(0),
     most_cells: int | None = None,
-) -> "Desk":
+) -> "CuratorHandle":
     """Debit the whole budget, and only then make the source of secret bits.
 
     debit: commits the ledger entry of this release; raises when the ledger refuses. Returns where a room answers, which
-    lasts as long as the desk.
+    lasts as long as the handle.
 
     Guarantee: no secret bit is drawn before the debit is durable, under either neighbour relation; a crash afterwards
     wastes budget and leaks nothing.
@@ -63,17 +63,17 @@ def open_room(
         delta=delta,
         most_cells=most_cells,
     )
-    return Desk(terms, room.ask)
+    return CuratorHandle(terms, room.ask)
 
 
-# -- The one thing of the room that a mechanism is handed: a desk where questions are put and answers received.
+# -- The one thing of the room that a mechanism is handed: a handle that takes questions and returns answers.
 
 _Ask = Callable[..., Any]
-_ROOMS: Final[WeakKeyDictionary["Desk", _Ask]] = WeakKeyDictionary()
-"""Who answers at each desk; a room ends with its desk."""
+_ROOMS: Final[WeakKeyDictionary["CuratorHandle", _Ask]] = WeakKeyDictionary()
+"""Who answers for each handle; a room ends with its handle."""
 
 
-class Desk:
+class CuratorHandle:
     """Pass questions to a room of which this object holds nothing: no attribute leads from here to a row.
 
     Guarantee: what a mechanism gets from its curator is answers, under either neighbour relation. This keeps out a slip
@@ -97,10 +97,10 @@ class Desk:
 
     def __repr__(self) -> str:
         """Show no data."""
-        return "Desk(private)"
+        return "CuratorHandle(private)"
 
     def __reduce__(self) -> NoReturn:
         """Refuse pickling and copying."""
         raise ParameterError(
-            "a Desk can be neither pickled nor copied; ask its questions where the rows are", code="LW706"
+            "a CuratorHandle can be neither pickled nor copied; ask its questions where the rows are", code="LW706"
         )

@@ -24,7 +24,7 @@ from lapwing.kernel.questions.sparse_counts.answer import answer_sparse_counts
 from lapwing.kernel.questions.split_decisions.answer import answer_split_decisions
 from lapwing.kernel.questions.table_distances.answer import answer_table_distances
 from lapwing.kernel.questions.tree_counts.answer import answer_tree_counts
-from lapwing.kernel.room.checks import charged, check_questions
+from lapwing.kernel.room.checks import charge_answers, check_questions
 from lapwing.kernel.room.curator import check_same
 from lapwing.kernel.room.drawing import Drawing
 from lapwing.kernel.room.transcript import AnswerSink
@@ -117,7 +117,7 @@ class Room:
 
     def _charge(self, questions: Sequence[Question]) -> None:
         """Add the costs up, or refuse the whole batch."""
-        self._spent, self._delta = charged(questions, self._budget, self._spent, self._delta)
+        self._spent, self._delta = charge_answers(questions, self._budget, self._spent, self._delta)
 
     def _replayed(self, questions: Sequence[Question]) -> tuple[Answer, ...]:
         """Take the recorded answers to the first of these questions, as far as the record goes."""

@@ -16,7 +16,7 @@ from lapwing.atomic import flush_folder
 from lapwing.errors import DataError, LapwingError
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.questions.registered import answer_from_dict
-from lapwing.kernel.room.begun import Begun, tell_begun
+from lapwing.kernel.room.begun import BegunRun, tell_begun
 from lapwing.kernel.room.container import MALFORMED
 from lapwing.kernel.room.holds import OWNER_ONLY, at_home, connect, hold_of, lock_of
 
@@ -70,7 +70,7 @@ class NoTranscript:
         """Cut nothing."""
 
 
-class Watched:
+class WatchedSink:
     """Pass everything on, answers with the part that they are of, and show these to somebody once they are durable."""
 
     __slots__ = ("_part", "_sink", "_watch")
@@ -218,12 +218,12 @@ def _read(path: Path) -> bytes:
     raise DataError(f"the transcript {path} cannot be read ({reason}); check the path", code="LW610")
 
 
-def _begun(path: Path, hold: Path, header: Mapping[str, Any], *, is_new: bool) -> "Begun":
+def _begun(path: Path, hold: Path, header: Mapping[str, Any], *, is_new: bool) -> "BegunRun":
     """Return what is told of a run."""
     records = header.get("records")
     known = records if isinstance(records, dict) else {}
     ledger, dataset, name = (known.get(key) for key in ("ledger", "dataset", "release_id"))
-    return Begun(transcript=path, lock=lock_of(hold), ledger=ledger, dataset=dataset, release_id=name, is_new=is_new)
+    return BegunRun(transcript=path, lock=lock_of(hold), ledger=ledger, dataset=dataset, release_id=name, is_new=is_new)
 
 
 def _parse(path: Path, text: bytes) -> tuple[dict[str, Any], tuple[Answer, ...]]:

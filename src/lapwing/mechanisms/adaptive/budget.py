@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from lapwing.kernel.budget.budget import Budget
-from lapwing.kernel.noise_law import NoiseLaw, calibrated, row_sensitivity
+from lapwing.kernel.noise_law import NoiseLaw, calibrate_noise, row_sensitivity
 from lapwing.kernel.questions.cell_sums.question import CellSums
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
 from lapwing.kernel.questions.second_moment.question import SecondMoment
@@ -378,7 +378,7 @@ def one_way_share(share: float | None, total: float, costs: Costs, terms: Terms,
 
 def table_law(cost: Budget, terms: Terms) -> NoiseLaw:
     """Return the noise on each count of a table that costs this."""
-    return calibrated(row_sensitivity(terms.relation, terms.max_rows), cost)
+    return calibrate_noise(row_sensitivity(terms.relation, terms.max_rows), cost)
 
 
 def are_finest(costs: Costs, rows: float, terms: Terms) -> bool:

@@ -27,7 +27,7 @@ from lapwing.mechanisms.adaptive.one_way import (
 from lapwing.model.laws import Laws, laws_from_probabilities
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.domains import Domain
-from lapwing.schema.groupings.grouping import Grouping, cut, lookup
+from lapwing.schema.groupings.grouping import Grouping, interval_grouping, lookup
 from lapwing.schema.schemas import Schema
 
 _FLOOR_RECORDS = 0.03
@@ -238,7 +238,7 @@ def _cut_further(table: OneWayTable, domain: Domain, refining: Sequence[Grouping
     lengths = np.diff(np.append(priorities, counted.values + counted.reserved)).astype(np.float64)
     part = lengths / np.bincount(cell, lengths)[cell]
     kept = part.size - int(not domain.missing)
-    finer = cut(domain, priorities[1 : priorities.size - domain.reserved])
+    finer = interval_grouping(domain, priorities[1 : priorities.size - domain.reserved])
     return replace(table, grouping=finer, counts=table.counts[cell] * part), table.masses[cell[:kept]] * part[:kept]
 
 
@@ -310,7 +310,7 @@ def _grouping(domain: Domain, counted: Grouping, level: np.ndarray) -> Grouping:
     if (np.diff(level) < 0).any():  # classes of a rule need not be runs
         return lookup(domain, level[counted.apply(np.arange(domain.values))])
     starts, _, _ = counted.pieces()
-    return cut(domain, starts[np.flatnonzero(np.diff(level)) + 1])
+    return interval_grouping(domain, starts[np.flatnonzero(np.diff(level)) + 1])
 
 
 # -- Nested groups of a column's values, coarser and coarser, from noisy masses alone.

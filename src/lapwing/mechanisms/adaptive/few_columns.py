@@ -47,7 +47,7 @@ from lapwing.model.model import Indexed, ReleasedModel, narrow, whole_rows
 from lapwing.model.sampling.marginals import marginal
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.domains import Domain
-from lapwing.schema.groupings.grouping import Grouping, cut
+from lapwing.schema.groupings.grouping import Grouping, interval_grouping
 from lapwing.schema.groupings.hierarchies import Hierarchy, diameters, group_ends
 from lapwing.schema.schemas import Schema
 
@@ -121,7 +121,10 @@ def one_column_questions(schema: Schema, budget: Budget, terms: Terms, rows: flo
     shapes = tree_shapes(schema, None, MAX_NODES, is_paper=False)
     of_look, of_tree, of_search = budget.split([FIRST_COUNT, 1 - FIRST_COUNT - SEARCH_PART, SEARCH_PART])
     look = MarginalCounts(
-        columns=(field.name,), groupings=(cut(field.domain, ()),), cost=of_look, apart=field.domain.missing
+        columns=(field.name,),
+        groupings=(interval_grouping(field.domain, ()),),
+        cost=of_look,
+        apart=field.domain.missing,
     )
     (nested,) = (tree := default_plan(shapes, terms, of_tree, None, rows).question(schema, of_tree)).hierarchies
     if (nested.stops(nested.depth) - nested.starts(nested.depth) > 1).any():

@@ -18,7 +18,7 @@ from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
 from lapwing.mechanisms.adaptive.candidates import ResolvedColumn, with_masses
 from lapwing.model.model import Indexed, LogLinear, ReleasedModel, narrow
 from lapwing.schema.groupings.grouping import Grouping
-from lapwing.schema.groupings.hierarchies import group_ends, told_apart
+from lapwing.schema.groupings.hierarchies import common_refinement, group_ends
 from lapwing.schema.public_tables.cells import CodedTable, coded_tables
 from lapwing.schema.rules.codes import CombinationRule, ComparisonRule, DependencyRule, components
 from lapwing.schema.schemas import Schema
@@ -55,7 +55,7 @@ NO_PRIOR: Final = PriorTables()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Measured:
+class AnsweredTable:
     """An answered table.
 
     counts: float64 (k,), noisy counts, without misfits; 0 where rules leave a cell empty.
@@ -79,7 +79,7 @@ class Fit:
     total: float
     axes: tuple[Axis, ...]
     groups: np.ndarray
-    measured: tuple[Measured, ...] = ()
+    measured: tuple[AnsweredTable, ...] = ()
     given: tuple[Factor, ...] = ()
     prior: PriorTables = NO_PRIOR
     zeros: HardZeros | None = None
@@ -112,15 +112,15 @@ def initialize(
     return refit(fit, rng, pulls=pull_schedule() if fit.given or fit.prior.factors else ())
 
 
-def measured_table(fit: Fit, table: Cells, answer: NoisyCounts) -> Measured:
+def measured_table(fit: Fit, table: Cells, answer: NoisyCounts) -> AnsweredTable:
     """Return an answered table without misfits; what was counted where no row can be is noise, and thrown away."""
     shape = table_shape(fit.axes, table)
     counts = answer.counts[tuple(slice(size) for size in shape)].astype(np.float64).reshape(-1)
     alive = None if fit.zeros is None else alive_cells(fit.zeros, table)
-    return Measured(table, counts if alive is None else np.where(alive, counts, 0.0), answer.noise.sd)
+    return AnsweredTable(table, counts if alive is None else np.where(alive, counts, 0.0), answer.noise.sd)
 
 
-def median_signal_to_noise(fit: Fit, new: Sequence[Measured]) -> float:
+def median_signal_to_noise(fit: Fit, new: Sequence[AnsweredTable]) -> float:
     """Return the median signal-to-noise ratio of new tables under the model, at least 0.
 
     Both are roots of sums of squares; a fit leaves about the noise of ``r + c`` cells of a table of r rows and c
@@ -136,7 +136,7 @@ def median_signal_to_noise(fit: Fit, new: Sequence[Measured]) -> float:
     return math.sqrt(max(0.0, float(np.median(found))))
 
 
-def add_measured(fit: Fit, new: Sequence[Measured]) -> Fit:
+def add_measured(fit: Fit, new: Sequence[AnsweredTable]) -> Fit:
     """Return the model with more tables, not yet fitted; two measurements of one table are averaged."""
     found = {each.table: each for each in fit.measured}
     for each in new:
@@ -192,7 +192,7 @@ def fit_as_model(fit: Fit, rows: int) -> ReleasedModel:
     return ReleasedModel(weights=np.ones(groups.shape[1]), rows=rows, laws=laws, log_linear=part)
 
 
-def _measured_factor(each: Measured, axes: Sequence[Axis]) -> Factor:
+def _measured_factor(each: AnsweredTable, axes: Sequence[Axis]) -> Factor:
     """Return a measured table with the ridge that its noise and its signal ask for."""
     ridge = ridge_of(axes, each.table, each.counts, each.sd) / PULL
     return Factor(table=each.table, theta=np.zeros(each.counts.size), target=each.counts, ridge=ridge)
@@ -228,7 +228,7 @@ def _prior_factors(fit: Fit) -> list[Factor]:
     return found
 
 
-def _variance_ratio(fit: Fit, prior: Factor, other: Measured) -> float:
+def _variance_ratio(fit: Fit, prior: Factor, other: AnsweredTable) -> float:
     """Return how much more a prior's table seems to be wrong by than on average, as a ratio of variances."""
     levels = dict(other.table)
     common = tuple((at, max(level, levels[at])) for at, level in prior.table)
@@ -277,11 +277,11 @@ def _pooled_margin(fit: Fit, place: int) -> np.ndarray:
     return np.asarray(masses * (fit.total / masses.sum()))
 
 
-def _mean(one: Measured, other: Measured) -> Measured:
+def _mean(one: AnsweredTable, other: AnsweredTable) -> AnsweredTable:
     """Return two measurements of one table as one, each weighted by the inverse of its noise's variance."""
     weight = other.sd**2 / (other.sd**2 + one.sd**2) if one.sd or other.sd else 0.5
     counts = weight * one.counts + (1 - weight) * other.counts
-    return Measured(one.table, counts, float(np.hypot(weight * one.sd, (1 - weight) * other.sd)))
+    return AnsweredTable(one.table, counts, float(np.hypot(weight * one.sd, (1 - weight) * other.sd)))
 
 
 def _with_misfits(columns: Sequence[ResolvedColumn], factor: Factor) -> np.ndarray:
@@ -358,7 +358,7 @@ def hard_zeros(schema: Schema, columns: Sequence[ResolvedColumn]) -> HardZeros |
 
 def _class_count(groupings: Sequence[Grouping]) -> int:
     """Return how many groups of regular codes some maps tell apart together."""
-    starts, kinds = told_apart(groupings)
+    starts, kinds = common_refinement(groupings)
     return int(np.unique(kinds[:, starts < groupings[0].values], axis=1).shape[1])
 
 

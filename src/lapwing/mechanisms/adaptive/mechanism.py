@@ -81,7 +81,7 @@ from lapwing.model.certificate.notices import Notice
 from lapwing.model.certificate.statements import Statement
 from lapwing.model.model import Indexed, ReleasedModel
 from lapwing.schema.fields import Field
-from lapwing.schema.scalars import nearest, told
+from lapwing.schema.scalars import nearest, safe_repr
 from lapwing.schema.schemas import Schema
 from lapwing.schema.short import short
 
@@ -199,10 +199,12 @@ class Adaptive(Mechanism):
         for key in ("resolutions", "workload"):
             value = getattr(self, key)
             if value is not None and not isinstance(value, list | tuple):
-                raise ParameterError(f"{key} must be a list, got {told(value)}; write it in brackets", code="LW304")
+                raise ParameterError(
+                    f"{key} must be a list, got {safe_repr(value)}; write it in brackets", code="LW304"
+                )
         if not isinstance(self.target, str | None):
             raise ParameterError(
-                f"target must be the name of a column, got {told(self.target)}; leave it out", code="LW304"
+                f"target must be the name of a column, got {safe_repr(self.target)}; leave it out", code="LW304"
             )
         if self.resolutions is not None:
             object.__setattr__(self, "resolutions", tuple(self.resolutions))
@@ -361,7 +363,7 @@ def _check_resolutions(sizes: tuple[int, ...]) -> None:
     if not is_known or list(sizes) != sorted(set(sizes), reverse=True) or sizes[-1] > _COARSEST:
         raise ParameterError(
             f"resolutions must be 1 to 6 decreasing numbers from 2 to 64, the last at most {_COARSEST}, "
-            f"got {told(sizes)}",
+            f"got {safe_repr(sizes)}",
             code="LW301",
         )
 
@@ -373,7 +375,7 @@ def _entry(entry: object) -> str | tuple[str, ...]:
     if isinstance(entry, list | tuple) and entry and all(isinstance(name, str) for name in entry):
         return tuple(entry)
     raise ParameterError(
-        f"workload must list columns, or tables as lists of columns, got {told(entry)}; name columns", code="LW304"
+        f"workload must list columns, or tables as lists of columns, got {safe_repr(entry)}; name columns", code="LW304"
     )
 
 

@@ -23,7 +23,7 @@ from lapwing.maths.arrays import project_to_simplex
 from lapwing.mechanisms.shared.one_way import counts_with_misfits, is_refined, pooled_total, public_cells
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.domains import Domain
-from lapwing.schema.groupings.grouping import Grouping, cut, identity
+from lapwing.schema.groupings.grouping import Grouping, identity, interval_grouping
 from lapwing.schema.schemas import Schema
 
 COUNTED_ONCE = 16
@@ -160,7 +160,7 @@ class Search:
         """Return the question for the parts of the cells."""
         starts, stops, _ = search_parts(self.starts, self.stops, self.steps)
         cuts = np.union1d(starts, stops)
-        inside = cut(field.domain, cuts[(cuts > 0) & (cuts < field.domain.values)])
+        inside = interval_grouping(field.domain, cuts[(cuts > 0) & (cuts < field.domain.values)])
         return MarginalCounts(columns=(field.name,), groupings=(inside,), cost=self.cost)
 
     def narrowed(self, answer: NoisyCounts) -> "Search":
@@ -265,7 +265,7 @@ def _finer_question(state: _Column, total: float, cost: Budget) -> MarginalCount
     cells = np.setdiff1d(finer_cells(domain, starts, parts), np.setdiff1d(starts, whole))
     if search is not None:
         cells = np.unique(np.concatenate((cells, search.starts, search.stops)))
-    return _question(state.field, cut(domain, cells[(cells > 0) & (cells < domain.values)]), cost)
+    return _question(state.field, interval_grouping(domain, cells[(cells > 0) & (cells < domain.values)]), cost)
 
 
 def _table(state: _Column, total: float) -> OneWayTable:
@@ -275,7 +275,11 @@ def _table(state: _Column, total: float) -> OneWayTable:
         return one_way_table(answers)
     found = _column_masses(state, total)
     masses = np.concatenate((found.regular, found.reserved))
-    grouping = cut(domain, finest_starts(found.stages)[1:]) if domain.ordered else answers[-1].question.groupings[0]
+    grouping = (
+        interval_grouping(domain, finest_starts(found.stages)[1:])
+        if domain.ordered
+        else answers[-1].question.groupings[0]
+    )
     return OneWayTable(
         grouping=grouping,
         counts=np.pad(masses, (0, grouping.groups - masses.size)),
@@ -339,7 +343,7 @@ def branch_groupings(field: Field) -> tuple[Grouping, ...]:
     for tier in domain.cuts[:BRANCH_LEVELS]:
         cuts = np.sort(np.concatenate((cuts, np.array(tier, dtype=np.int64))))
         if 2 * (cuts.size + 1) <= domain.values:  # finer ones say hardly more than the categories
-            found.append(cut(domain, cuts))
+            found.append(interval_grouping(domain, cuts))
     return tuple(found)
 
 
@@ -362,7 +366,7 @@ def first_cells(field: Field) -> Grouping:
     powers = [1 << bits for bits in range(width.bit_length()) if width <= 1 << bits + _OCTAVES and 1 << bits < width]
     near = [code for power in powers for code in (zero + power, zero - power + 1)] if 0 <= zero < domain.values else []
     cuts = np.union1d(cells.cuts, np.array(near, dtype=np.int64))
-    return cut(domain, cuts[(cuts > 0) & (cuts < domain.values)])
+    return interval_grouping(domain, cuts[(cuts > 0) & (cuts < domain.values)])
 
 
 def finer_cells(domain: Domain, starts: np.ndarray, parts: np.ndarray) -> np.ndarray:
@@ -411,7 +415,7 @@ def start_search(
     for _ in range(2):  # fewer cells need fewer steps, whose noise is less
         steps = search_steps(widths[leaders])
         cost = budget * Fraction(1, steps)
-        step = MarginalCounts(columns=(field.name,), groupings=(cut(field.domain, ()),), cost=cost)
+        step = MarginalCounts(columns=(field.name,), groupings=(interval_grouping(field.domain, ()),), cost=cost)
         least = max(SOUGHT_DEVIATIONS * step.noise(terms.relation, terms.max_rows).sd, FOUND_ROWS)
         leaders = leaders[(masses[leaders] >= least) & (widths[leaders] > 1)]
         if not leaders.size:

@@ -55,8 +55,8 @@ from lapwing.mechanisms.adaptive.fit import (
     LEAST_SD,
     NO_PRIOR,
     SD_PER_ABSOLUTE,
+    AnsweredTable,
     Fit,
-    Measured,
     PriorTables,
     add_measured,
     measured_table,
@@ -133,7 +133,7 @@ def rounds(asking: Asking, fit: Fit, left: Budget, rng: np.random.Generator) -> 
     return refit(fit, rng, pulls=pull_schedule(rest=1)) if costs.rounds == 1 and fit.measured else fit
 
 
-def _measure(asking: Asking, fit: Fit, chosen: Sequence[_Choice]) -> list[Measured]:
+def _measure(asking: Asking, fit: Fit, chosen: Sequence[_Choice]) -> list[AnsweredTable]:
     """Ask for tables that were chosen."""
     answers = asking.curator.ask(*(measurement(fit.columns, each.table, each.cost) for each in chosen))
     return [measured_table(fit, each.table, answer) for each, answer in zip(chosen, answers, strict=True)]

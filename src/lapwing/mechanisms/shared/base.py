@@ -14,7 +14,7 @@ from lapwing.kernel.terms import Relation, Terms
 from lapwing.mechanisms.shared.dry_run import dry_run
 from lapwing.mechanisms.shared.priors import PublicRows, invented_prior, priors_of
 from lapwing.model.certificate.certificate import Certificate
-from lapwing.model.certificate.cost_lines import CostLine, Planned, PlannedQuestion
+from lapwing.model.certificate.cost_lines import CostLine, PlannedQuestion, PlannedRelease
 from lapwing.model.certificate.notices import Notice
 from lapwing.model.certificate.statements import Statement
 from lapwing.model.model import ReleasedModel
@@ -123,11 +123,11 @@ class Mechanism(ABC):
         del schema, questions
         return ()
 
-    def plan(self, schema: Schema, budget: Budget, terms: Terms, rng: np.random.Generator) -> Planned:
+    def plan(self, schema: Schema, budget: Budget, terms: Terms, rng: np.random.Generator) -> PlannedRelease:
         """Return what `run` would ask, and the expected error, without any data."""
         questions = self.questions(schema, budget, terms, rng)
         expected = self.expected(schema, budget, terms, questions, rng)
-        return Planned(questions=questions, accuracy=expected, notes=self.notes(schema, questions))
+        return PlannedRelease(questions=questions, accuracy=expected, notes=self.notes(schema, questions))
 
     def statements(
         self, schema: Schema, terms: Terms, answers: Sequence[Answer], model: ReleasedModel, rng: np.random.Generator

@@ -15,12 +15,12 @@ from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, No
 from lapwing.kernel.questions.misfit_rows.question import MisfitRows, NoisyRows
 from lapwing.kernel.questions.private_draw.question import DrawnRows, PrivateDraw
 from lapwing.kernel.questions.questions import Answer, Question
-from lapwing.kernel.questions.select_worst.question import Selected, SelectWorst
+from lapwing.kernel.questions.select_worst.question import Selection, SelectWorst
 from lapwing.kernel.questions.shared.cells import CellSplits
 from lapwing.kernel.questions.sparse_counts.question import NoisyCells, SparseCounts
 from lapwing.kernel.questions.split_decisions.question import SplitDecisions, Splits
 from lapwing.kernel.questions.tree_counts.question import NoisyTree, TreeCounts
-from lapwing.kernel.room.checks import charged, check_questions
+from lapwing.kernel.room.checks import charge_answers, check_questions
 from lapwing.kernel.room.curator import Curator
 from lapwing.kernel.terms import Terms
 from lapwing.schema.schemas import Schema
@@ -71,7 +71,7 @@ class DryCurator:
         check_questions(questions, self._terms, self._schema)
         for question in questions:
             question.parts(self._terms.relation, self._terms.max_rows)  # refuses noise that could leave 64 bits
-        self._spent, _ = charged(questions, self._budget, self._spent, Fraction(0))
+        self._spent, _ = charge_answers(questions, self._budget, self._spent, Fraction(0))
         self.asked += questions
         if self._spent.amount >= self._budget.amount * _ALL_BUT_ROUNDING:
             raise _SpentError
@@ -82,7 +82,7 @@ def zeros(question: Any, terms: Terms) -> Answer:  # noqa: ANN401 - of every kin
     """Return the answer of a table without rows, as it is without noise."""
     match question:
         case SelectWorst():
-            return Selected(question, 0, 1)
+            return Selection(question, 0, 1)
         case PrivateDraw(points=points):
             return DrawnRows(question, _zeros(question.draws) + (0 if points is None else points[0]))
         case TreeCounts(shapes=shapes):

@@ -15,7 +15,7 @@ from lapwing.model.laws import Laws, laws_from_probabilities, uniform_law
 from lapwing.model.model import Indexed, ReleasedModel, whole_rows
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.domains import Domain
-from lapwing.schema.groupings.grouping import Grouping, cut, evenly, identity
+from lapwing.schema.groupings.grouping import Grouping, evenly, identity, interval_grouping
 from lapwing.schema.scalars import MOST_ROWS
 from lapwing.schema.schemas import Schema
 
@@ -141,7 +141,7 @@ def public_cells(field: Field, cells: int) -> Grouping:
     inner = _declared(domain, max(cells, _MOST_CUTS)) if domain.cuts else even.pieces()[0][: even.regular]
     alone = [code + after for code in landmark_codes(field) for after in (0, 1)]
     cuts = np.unique(np.concatenate((inner, np.array(alone, dtype=np.int64))))
-    return cut(domain, cuts[(cuts > 0) & (cuts < domain.values)])
+    return interval_grouping(domain, cuts[(cuts > 0) & (cuts < domain.values)])
 
 
 def landmark_codes(field: Field) -> tuple[int, ...]:

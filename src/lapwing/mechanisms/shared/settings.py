@@ -4,9 +4,9 @@ from typing import Final, get_args
 
 from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget
-from lapwing.kernel.noise_law import calibrated, row_sensitivity
+from lapwing.kernel.noise_law import calibrate_noise, row_sensitivity
 from lapwing.kernel.terms import Terms
-from lapwing.schema.scalars import check_whole_number, is_among, told
+from lapwing.schema.scalars import check_whole_number, is_among, safe_repr
 
 _MOST_NOISE: Final = 2.0**34
 """Records, the noise of a whole budget on one count: far above all tables, and far enough below what noise may be for
@@ -33,7 +33,7 @@ def check_number(settings: object, name: str, least: float, most: float, hint: s
     """Refuse a setting that is no number in its range."""
     value = getattr(settings, name)
     if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
-        raise ParameterError(f"{name} must {words} from {least} to {most}, got {told(value)}{hint}", code="LW301")
+        raise ParameterError(f"{name} must {words} from {least} to {most}, got {safe_repr(value)}{hint}", code="LW301")
 
 
 def check_choice(settings: object, name: str, choices: object, hint: str = "") -> None:
@@ -41,12 +41,12 @@ def check_choice(settings: object, name: str, choices: object, hint: str = "") -
     value, words = getattr(settings, name), get_args(choices)
     if not is_among(value, words):
         said = " or ".join(words) if hint else f"one of {', '.join(words)}"
-        raise ParameterError(f"{name} must be {said}, got {told(value)}{hint}", code="LW303")
+        raise ParameterError(f"{name} must be {said}, got {safe_repr(value)}{hint}", code="LW303")
 
 
 def check_noise(budget: Budget, terms: Terms) -> None:
     """Refuse a budget whose noise on a single count is far above all tables."""
-    sd = calibrated(row_sensitivity(terms.relation, terms.max_rows), budget).sd
+    sd = calibrate_noise(row_sensitivity(terms.relation, terms.max_rows), budget).sd
     if sd > _MOST_NOISE:
         raise ParameterError(
             f"the noise on a single count would be about {sd:.1g} rows, above {_MOST_NOISE:.1g}; give a larger budget, "

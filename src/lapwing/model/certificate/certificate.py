@@ -20,16 +20,16 @@ from lapwing.kernel.terms import Relation, Terms
 from lapwing.maths.arrays import Frozen
 from lapwing.model.certificate.cost_lines import (
     CostLine,
-    Requested,
-    asked_text,
+    RequestedBudget,
     budget_from_dict,
+    budget_text,
     budget_to_dict,
     noise_from_dict,
     noise_to_dict,
 )
 from lapwing.model.certificate.declared import KeptRule, KeptTable
-from lapwing.model.certificate.issued import Issued
-from lapwing.model.certificate.linked import kept, not_kept, published, warnings_of_all
+from lapwing.model.certificate.issued import IssueRecord
+from lapwing.model.certificate.linked import linked_constraints, not_kept, published_tables, warnings_of_all
 from lapwing.model.certificate.notices import Notice
 from lapwing.model.certificate.promise import (
     ROW,
@@ -42,7 +42,7 @@ from lapwing.model.certificate.promise import (
 )
 from lapwing.model.certificate.statements import ROWS_WITHIN, Statement
 from lapwing.model.certificate.verdict import Verdict
-from lapwing.on_demand import Shown
+from lapwing.on_demand import Displayable
 from lapwing.schema.linked.database import LinkedTables, with_files
 from lapwing.schema.purchases import Purchase
 
@@ -67,7 +67,7 @@ class LedgerEntry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Certificate(Shown):
+class Certificate(Displayable):
     """Certify one release.
 
     That of several tables has the certificate of each in ``parts``: costs are for the same people and add up, and what
@@ -158,7 +158,7 @@ class Certificate(Shown):
     settings: Mapping[str, Any]
     lines: tuple[CostLine, ...] = field(metadata={"key": "costs"})
     total: Budget
-    requested: Requested
+    requested: RequestedBudget
     epsilons: tuple[tuple[Fraction, Fraction], ...] = ()
     delta: Fraction = Fraction(0)
     relation: Relation
@@ -180,7 +180,7 @@ class Certificate(Shown):
     public_tables: tuple[KeptTable, ...] = ()
     weight: str | None = None
     verdict: Verdict | None = None
-    issued: Issued | None = None
+    issued: IssueRecord | None = None
     linked: LinkedTables | None = field(default=None, metadata=SELDOM)
     several: Mapping[str, "Certificate"] | None = field(default=None, metadata={**SELDOM, "key": "parts"})
 
@@ -246,9 +246,9 @@ class Certificate(Shown):
         linked: LinkedTables,
         parts: Mapping[str, Self],
         *,
-        requested: Requested,
+        requested: RequestedBudget,
         epsilons: tuple[tuple[Fraction, Fraction], ...],
-        issued: Issued | None = None,
+        issued: IssueRecord | None = None,
     ) -> Self:
         """Return the certificate of several tables; requested, epsilons: for all of them together."""
         first, *others = (part.total for part in parts.values())
@@ -267,7 +267,7 @@ class Certificate(Shown):
             **_of_all(linked, parts),
         )
 
-    def written(self, counts: Mapping[str, int], seed: int | None, issued: Issued) -> "Certificate":
+    def written(self, counts: Mapping[str, int], seed: int | None, issued: IssueRecord) -> "Certificate":
         """Return the certificate of files; counts, seed: of the rows of each table that is in them."""
         if self.linked is None:
             return replace(self, written_rows=counts[""], seed=seed, issued=issued)
@@ -301,7 +301,7 @@ class Certificate(Shown):
     @property
     def short(self) -> str:
         """The release in one line."""
-        asked = asked_text(self.total, self.requested.epsilon, self.requested.delta)
+        asked = budget_text(self.total, self.requested.epsilon, self.requested.delta)
         if self.mechanism == DOMAIN:
             return f"{self.mechanism}, {asked}"
         of = {self.linked.key: "values of "} if self.linked is not None and self.linked.is_events else {}
@@ -313,19 +313,19 @@ class Certificate(Shown):
 
     def text(self) -> str:
         """Return a short plain summary: what is protected, under which relation, at which cost, what was assumed."""
-        return str(self._told("text"))
+        return str(self._in_words("text"))
 
     __str__ = text
 
     @property
     def protected(self) -> str:
         """What is protected, in a few sentences."""
-        return str(self._told("protected")) if self.linked is None else self.linked.protected
+        return str(self._in_words("protected")) if self.linked is None else self.linked.protected
 
     @property
     def kept(self) -> tuple[Notice, ...] | None:
         """What synthetic rows of several tables keep by construction; None of one table."""
-        return None if self.linked is None else kept(self.linked)
+        return None if self.linked is None else linked_constraints(self.linked)
 
     @property
     def not_kept(self) -> tuple[Notice, ...] | None:
@@ -335,7 +335,7 @@ class Certificate(Shown):
     @property
     def published(self) -> tuple[Notice, ...] | None:
         """Which public tables are published as they are; None where there are none."""
-        return (None if self.linked is None else published(self.linked)) or None
+        return (None if self.linked is None else published_tables(self.linked)) or None
 
     @property
     def notion(self) -> Notion:

@@ -10,12 +10,12 @@ from typing import Self
 from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget, BudgetRequest, Notion
 from lapwing.kernel.codec import SELDOM
-from lapwing.kernel.noise_law import NoiseLaw, Sensitivity, calibrated, row_sensitivity
+from lapwing.kernel.noise_law import NoiseLaw, Sensitivity, calibrate_noise, row_sensitivity
 from lapwing.kernel.plain import at_least, rational_text, read_exact, read_keys
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
 from lapwing.kernel.questions.questions import TABLE, Answer, Part, Question
 from lapwing.kernel.questions.registered import KINDS
-from lapwing.kernel.questions.select_worst.question import Selected
+from lapwing.kernel.questions.select_worst.question import Selection
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.model.certificate.notices import Notice
 from lapwing.model.certificate.statements import Statement
@@ -37,7 +37,7 @@ CHOSEN = f"{MarginalCounts.kind} (chosen)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Requested:
+class RequestedBudget:
     """What the caller asked for: epsilon, perhaps with delta, or rho."""
 
     epsilon: Fraction | None = None
@@ -59,7 +59,7 @@ PlannedQuestion = Question | ChosenTable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Planned:
+class PlannedRelease:
     """Hold the questions of a release and its expected error; a function of public numbers.
 
     questions: everything that will be asked, in order; selections without estimates, the leaves of a tree that is not
@@ -124,7 +124,7 @@ class CostLine:
         tables = tuple(Part(table.noise, table.cost, table.level) for table in answer.tables)
         parts = tables or question.parts(terms.relation, terms.max_rows)
         lines = tuple(cls._line(question, terms, part) for part in parts)
-        return tuple(replace(line, columns=answer.chosen) for line in lines) if isinstance(answer, Selected) else lines
+        return tuple(replace(line, columns=answer.chosen) for line in lines) if isinstance(answer, Selection) else lines
 
     @classmethod
     def planned(cls, question: Question | ChosenTable, terms: Terms) -> tuple[Self, ...]:
@@ -143,7 +143,7 @@ class CostLine:
             relation=terms.relation,
             max_rows=terms.max_rows,
             sensitivity=bound,
-            noise=calibrated(bound, cost),
+            noise=calibrate_noise(bound, cost),
             cost=cost,
         )
 
@@ -174,10 +174,10 @@ def counted_lines(lines: Sequence[CostLine]) -> str:
     return " and ".join(named) or "0 noisy tables"
 
 
-def asked_text(total: Budget, epsilon: Fraction | None, delta: Fraction | None) -> str:
+def budget_text(total: Budget, epsilon: Fraction | None, delta: Fraction | None) -> str:
     """Return a budget as it was asked for: ε and δ where these were, and what they come to in ρ.
 
-    >>> asked_text(Budget.zcdp("0.014973057673"), Fraction(1), Fraction(1, 10**9))
+    >>> budget_text(Budget.zcdp("0.014973057673"), Fraction(1), Fraction(1, 10**9))
     'ε = 1, δ = 1e-9 (ρ = 0.015)'
     """
     if total.notion == "pure":

@@ -17,7 +17,7 @@ from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.questions.questions import Answer
 from lapwing.model.evidence import MeasuredTable, plain_tables
 from lapwing.schema.groupings.grouping import Grouping
-from lapwing.schema.groupings.hierarchies import group_ends, told_apart
+from lapwing.schema.groupings.hierarchies import common_refinement, group_ends
 from lapwing.schema.rules.codes import CodedRule, CombinationRule, DependencyRule
 from lapwing.schema.schemas import Schema
 
@@ -250,7 +250,7 @@ def _combined(rule: CombinationRule, groupings: Sequence[Grouping]) -> np.ndarra
     for axis, (own, wanted) in enumerate(zip(rule.groupings, groupings, strict=True)):
         if alive.size // own.groups * max(own.groups, wanted.groups) > _MOST_CELLS:
             return None
-        _, (asked, known) = told_apart([wanted, own])
+        _, (asked, known) = common_refinement([wanted, own])
         meets = np.zeros((wanted.groups, own.groups), dtype=np.float32)  # which groups have codes in common
         meets[asked, known] = 1
         reached = np.tensordot(meets, np.moveaxis(alive, axis, 0).astype(np.float32), axes=1)

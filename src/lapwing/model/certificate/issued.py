@@ -46,7 +46,7 @@ class Beside:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Issued:
+class IssueRecord:
     """Say when a certificate was written, for which table and schema, by whom, and with which files.
 
     at: in UTC, such as ``2026-11-26T10:15:00Z``; table: what the data set is called in the ledger or the schema, if it

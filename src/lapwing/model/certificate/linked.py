@@ -12,7 +12,7 @@ ONE_OF_SEVERAL: Final = Notice("one_of_several")
 """What the certificate of each part warns of, as it may be met without the others."""
 
 
-def kept(linked: LinkedTables) -> tuple[Notice, ...]:
+def linked_constraints(linked: LinkedTables) -> tuple[Notice, ...]:
     """Return what synthetic rows keep by construction."""
     first, *others = linked.tables
     if linked.is_events:
@@ -35,7 +35,7 @@ def kept(linked: LinkedTables) -> tuple[Notice, ...]:
         for column, lookup in table.lookups.items()
     ]
     fresh = Notice("keys_fresh_of_events" if linked.is_events else "keys_fresh")
-    return (*belong, *ordered, *public, *published(linked), fresh)
+    return (*belong, *ordered, *public, *published_tables(linked), fresh)
 
 
 def not_kept(linked: LinkedTables) -> tuple[Notice, ...]:
@@ -66,7 +66,7 @@ def not_kept(linked: LinkedTables) -> tuple[Notice, ...]:
     )
 
 
-def published(linked: LinkedTables) -> tuple[Notice, ...]:
+def published_tables(linked: LinkedTables) -> tuple[Notice, ...]:
     """Return which public tables are published as they are."""
     return tuple(
         Notice("published_table", {"table": each.name, "file": each.file or each.name, "rows": len(each.rows)})

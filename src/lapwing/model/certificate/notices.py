@@ -9,7 +9,7 @@ from lapwing.errors import ParameterError
 from lapwing.kernel.codec import SELDOM, Codec
 from lapwing.kernel.plain import read_key
 from lapwing.maths.arrays import Frozen
-from lapwing.on_demand import Told
+from lapwing.on_demand import Describable
 
 Tables = Literal["singles", "pairs", "triples"]
 Word = Literal["good", "fair", "weak", "none"]
@@ -178,7 +178,7 @@ _CATALOGUE: Final = Catalogue("warning", CODES)
 
 
 @dataclass(frozen=True, slots=True)
-class Notice(Told):
+class Notice(Describable):
     """Say one thing that whoever reads a certificate or a plan should know.
 
     Parameters
@@ -207,7 +207,7 @@ class Notice(Told):
     @property
     def text(self) -> str:
         """The same as a sentence, without its full stop."""
-        return str(self._told("text"))
+        return str(self._in_words("text"))
 
     def __str__(self) -> str:
         return self.text

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, NamedTuple, Self
 from lapwing.errors import ParameterError
 from lapwing.maths.arrays import Frozen
 from lapwing.model.certificate.notices import Catalogue
-from lapwing.on_demand import Told
+from lapwing.on_demand import Describable
 
 Basis = Literal["theorem", "certificate", "interval", "simulation", "model"]
 
@@ -176,7 +176,7 @@ ROWS_WITHIN: Final = ("number_of_rows", "number_of_fitting_rows")
 
 
 @dataclass(frozen=True, slots=True)
-class Statement(Told):
+class Statement(Describable):
     """State one thing about the accuracy of a release.
 
     Parameters
@@ -250,7 +250,7 @@ class Statement(Told):
     @property
     def text(self) -> str:
         """The same as a sentence."""
-        return str(self._told("text"))
+        return str(self._in_words("text"))
 
     def __str__(self) -> str:
         return self.text

@@ -7,7 +7,7 @@ from typing import Final, cast, get_args
 
 from lapwing.errors import ParameterError
 from lapwing.model.certificate.notices import Notice, Tables, Word
-from lapwing.on_demand import Told
+from lapwing.on_demand import Describable
 
 WORDS: Final = cast("tuple[Word, ...]", get_args(Word))
 
@@ -40,7 +40,7 @@ class Grade:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict(Told):
+class Verdict(Describable):
     """Say how good a release is, from released numbers alone.
 
     grades: of single columns, pairs and triples, as far as there are so many columns; learnt, pairs: how many pairs of
@@ -65,12 +65,12 @@ class Verdict(Told):
     @property
     def short(self) -> str:
         """The grades alone."""
-        return str(self._told("grades"))
+        return str(self._in_words("grades"))
 
     @property
     def text(self) -> str:
         """The verdict as one line."""
-        return str(self._told("text"))
+        return str(self._in_words("text"))
 
     def is_known(self, grade: Grade) -> bool:
         """Whether a grade rests on figures; of relations of which none was looked at, nothing is known."""

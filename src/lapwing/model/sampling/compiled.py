@@ -7,7 +7,7 @@ _F = np.float32
 
 
 @njit(cache=True, error_model="numpy")
-def gained(places: np.ndarray, cells: np.ndarray, rest: np.ndarray, sign: np.float32) -> np.ndarray:
+def swap_gains(places: np.ndarray, cells: np.ndarray, rest: np.ndarray, sign: np.float32) -> np.ndarray:
     """Return by how much ``|rest|`` falls, over all tables, as each row is added or taken away: float32 (n,).
 
     places: int64 (tables, 4), the two columns of a table, the cells of the second, and where its cells begin; cells:
@@ -26,8 +26,8 @@ def gained(places: np.ndarray, cells: np.ndarray, rest: np.ndarray, sign: np.flo
 
 
 @njit(cache=True, error_model="numpy")
-def swapped(places: np.ndarray, out: np.ndarray, into: np.ndarray, rest: np.ndarray) -> None:
-    """Take some rows out of all tables and put others in; as `gained`, which ``rest`` is changed for in place."""
+def swap_rows(places: np.ndarray, out: np.ndarray, into: np.ndarray, rest: np.ndarray) -> None:
+    """Take some rows out of all tables and put others in; as `swap_gains`, which ``rest`` is changed for in place."""
     for table in range(places.shape[0]):
         one, two = places[table, 0], places[table, 1]
         stride, own = places[table, 2], rest[places[table, 3] :]

@@ -11,15 +11,15 @@ from functools import partial
 import numpy as np
 
 from lapwing.errors import LapwingWarning, ParameterError, warn
-from lapwing.maths.runs import covered, distinct_pairs, inside, overlaps, ranks
+from lapwing.maths.runs import count_covered, distinct_pairs, inside, overlaps, ranks
 from lapwing.model.laws import Laws
 from lapwing.model.model import Bernoulli, ColumnLaw, Indexed, LogLinear, ReleasedModel, Spans, narrow
-from lapwing.model.sampling.fixed import KnownTuples, is_point, points, taken, with_points
-from lapwing.model.sampling.grouped import settled
+from lapwing.model.sampling.fixed import KnownTuples, is_point, points, take_laws, with_points
+from lapwing.model.sampling.grouped import settle_theta
 from lapwing.model.sampling.keeping import Component, kept_components, rule_components
 from lapwing.schema.conditions import where_runs
 from lapwing.schema.rules.rules import Rule
-from lapwing.schema.rules.search import completed, is_impossible
+from lapwing.schema.rules.search import complete_row, is_impossible
 from lapwing.schema.schemas import Schema
 
 _refused = partial(ParameterError, code="LW322")
@@ -33,7 +33,7 @@ _Pieces = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Conditioned:
+class ConditionedModel:
     """A released model given a condition.
 
     is_matched: whether its atoms are those of the model that match. If not, no atom does: its atoms match in some of
@@ -44,7 +44,7 @@ class Conditioned:
     is_matched: bool
 
 
-def conditioned(model: ReleasedModel, schema: Schema, where: Mapping[str, object]) -> Conditioned:
+def condition_model(model: ReleasedModel, schema: Schema, where: Mapping[str, object]) -> ConditionedModel:
     """Return a released model given that some columns have some values, and whether atoms of it match.
 
     where: what each column must be; None (or NaN) asks for missing. All conditions hold together. Returns the exact
@@ -61,7 +61,7 @@ def conditioned(model: ReleasedModel, schema: Schema, where: Mapping[str, object
         refuse_forbidden(schema, wanted)
         if part is not None:
             starts = _starts(model, part, wanted, chances)
-            return Conditioned(lawful_starts(starts, model, schema, wanted), is_matched=False)
+            return ConditionedModel(lawful_starts(starts, model, schema, wanted), is_matched=False)
         rows = f"rows that match where on {', '.join(wanted)}"
         raise _refused(f"the model gives {rows} probability 0; ask for a wider condition")
     share = float(weights.sum() / model.weights.sum())
@@ -72,11 +72,11 @@ def conditioned(model: ReleasedModel, schema: Schema, where: Mapping[str, object
         way_out = "rows will repeat few patterns, so ask for a wider condition"
         warn(LapwingWarning(f"{said}; {way_out}", code="LW322"))
     laws = {
-        name: _given(law, wanted[name], atoms) if name in wanted else taken(law, atoms)
+        name: _given(law, wanted[name], atoms) if name in wanted else take_laws(law, atoms)
         for name, law in model.laws.items()
     }
     found = ReleasedModel(weights=matching, rows=round(model.rows * share), laws=laws, log_linear=part)
-    return Conditioned(found, is_matched=True)
+    return ConditionedModel(found, is_matched=True)
 
 
 def support(model: ReleasedModel, schema: Schema, where: Mapping[str, object]) -> tuple[float, float]:
@@ -127,7 +127,7 @@ def _chance(law: ColumnLaw, runs: np.ndarray) -> np.ndarray:
             return np.asarray(chances[law.index])
         case Spans():
             starts, stops = law.starts.astype(np.int64), law.stops.astype(np.int64)
-            return np.asarray((covered(stops, runs) - covered(starts, runs)) / (stops - starts))
+            return np.asarray((count_covered(stops, runs) - count_covered(starts, runs)) / (stops - starts))
         case Bernoulli():
             zero, one = inside(np.array([0, 1]), runs)
             p = law.p.astype(np.float64)
@@ -175,7 +175,7 @@ def _cut_laws(pieces: _Pieces, runs: np.ndarray, used: np.ndarray) -> Laws:
 
 def _conditioned_part(part: LogLinear, wanted: Mapping[str, np.ndarray]) -> LogLinear:
     """Return a log-linear part whose base laws are cut, which conditions the whole of it."""
-    part = settled(part)
+    part = settle_theta(part)
     base = dict(part.base)
     for name, runs in wanted.items():
         if not _cut_pieces(_pieces(base[name]), runs)[3].any():
@@ -196,7 +196,7 @@ def _starts(
     heaviest = int(np.bincount(kind.reshape(-1), model.weights[candidates]).argmax())
     atoms = candidates[kind.reshape(-1) == heaviest]
     weights = model.weights[atoms]
-    laws: dict[str, ColumnLaw] = {name: taken(law, atoms) for name, law in model.laws.items() if name not in wanted}
+    laws: dict[str, ColumnLaw] = {name: take_laws(law, atoms) for name, law in model.laws.items() if name not in wanted}
     for (name, runs), is_matched in zip(wanted.items(), kinds[:, heaviest], strict=True):
         if is_matched:
             laws[name] = _given(model.laws[name], runs, atoms)
@@ -265,7 +265,7 @@ def _one_row(
 ) -> dict[str, np.ndarray]:
     """Return one row that meets the condition and keeps the rules and what the model fixed, again and again."""
     for mapped in _mapped(component, asked, model):
-        row = completed(schema, {**asked, **mapped}, component.columns)
+        row = complete_row(schema, {**asked, **mapped}, component.columns)
         if row is not None:
             return {name: np.full(count, code, dtype=np.int64) for name, code in row.items()}
     # The rules themselves leave rows (`refuse_forbidden`), but what the model has fixed of a dependency does not.

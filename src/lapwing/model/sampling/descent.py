@@ -43,7 +43,7 @@ class PairTables:
         return np.concatenate(found).astype(np.float32)
 
 
-def descended(
+def swap_downhill(
     tables: PairTables,
     chosen: np.ndarray,
     free: np.ndarray,
@@ -66,7 +66,7 @@ def descended(
     batch = min(_BATCH, -(-inside.size // 8), -(-outside.size // 8))
     if batch == 0:
         return chosen.copy()
-    from lapwing.model.sampling.compiled import gained, swapped  # noqa: PLC0415 - numba takes long to import
+    from lapwing.model.sampling.compiled import swap_gains, swap_rows  # noqa: PLC0415 - numba takes long to import
 
     rest = tables.counts(chosen) - tables.targets
     before = float(np.abs(rest).sum(dtype=np.float64))
@@ -82,12 +82,12 @@ def descended(
         at = slice(place, place + batch)
         out, into = rows[inside[at]].T.astype(np.int32), rows[outside[at]].T.astype(np.int32)
         most = max(1, int(batch * (_FIRST_SHARE * (1 - step / steps) + _LAST_SHARE)))
-        leaving, entering = gained(places, out, rest, np.float32(-1)), gained(places, into, rest, np.float32(1))
+        leaving, entering = swap_gains(places, out, rest, np.float32(-1)), swap_gains(places, into, rest, np.float32(1))
         if kinds is None:
             leaves, enters = _paired(leaving, entering, most)
         else:
             leaves, enters = _paired_alike((leaving, entering), (kinds[inside[at]], kinds[outside[at]]), most)
-        swapped(places, out[:, leaves], into[:, enters], rest)
+        swap_rows(places, out[:, leaves], into[:, enters], rest)
         inside[at][leaves], outside[at][enters] = outside[at][enters], inside[at][leaves]
 
     found = chosen & ~free

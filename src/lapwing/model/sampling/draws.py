@@ -145,13 +145,13 @@ def _rows_of_pieces(table: Histogram, index: np.ndarray, rng: np.random.Generato
     return np.asarray(np.diff(ends, prepend=0))
 
 
-def evened(table: Histogram, index: np.ndarray, codes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def even_out(table: Histogram, index: np.ndarray, codes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Return codes of which each piece of each law has its share: as few rows as possible change, inside their law.
 
     index: integers (n,), the law of each row; codes: integers (n,), each in a piece of that law; not modified.
 
     >>> halves = Histogram.of(Laws(np.array([0, 2]), np.array([0, 1]), np.array([1, 2]), np.array([0.5, 0.5])))
-    >>> sorted(evened(halves, np.zeros(4, int), np.array([0, 0, 1, 0]), np.random.default_rng(1)).tolist())
+    >>> sorted(even_out(halves, np.zeros(4, int), np.array([0, 0, 1, 0]), np.random.default_rng(1)).tolist())
     [0, 0, 1, 1]
     """
     laws, law = table.laws, table.law_of_piece

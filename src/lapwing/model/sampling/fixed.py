@@ -162,7 +162,7 @@ def _fit(wanted: np.ndarray, sizes: np.ndarray, room: np.ndarray) -> np.ndarray:
 _CODE_TYPES = (np.uint8, np.uint16, np.uint32, np.int64)
 
 
-def pinned(model: ReleasedModel, names: Sequence[str], rng: np.random.Generator, *, least: int) -> ReleasedModel:
+def pin_columns(model: ReleasedModel, names: Sequence[str], rng: np.random.Generator, *, least: int) -> ReleasedModel:
     """Return the same mixture with points in some columns.
 
     least: atoms are split into copies, in proportion to their weights, until there are about so many. Atoms whose
@@ -183,13 +183,13 @@ def pinned(model: ReleasedModel, names: Sequence[str], rng: np.random.Generator,
             table = Histogram.of(law.laws) if isinstance(law, Indexed) else None
             laws[name] = point_spans(draw_column(law, table, rows, rng))
         else:
-            laws[name] = taken(law, rows.atoms)
+            laws[name] = take_laws(law, rows.atoms)
     weights = (model.weights / np.maximum(np.bincount(rows.atoms, minlength=model.atoms), 1))[rows.atoms]
     return replace(model, weights=weights, laws=laws)
 
 
 def split(model: ReleasedModel, names: Sequence[str], least: int) -> np.ndarray:
-    """Return the atom that each atom of `pinned` is a copy of: ndarray of int64, increasing."""
+    """Return the atom that each atom of `pin_columns` is a copy of: ndarray of int64, increasing."""
     atoms = np.flatnonzero(model.weights)
     weights = model.weights[atoms]
     is_wide = ~np.logical_and.reduce([is_point(model.laws[name])[atoms] for name in names])
@@ -245,7 +245,7 @@ def is_point(law: ColumnLaw) -> np.ndarray:
             return np.asarray((law.p == 0) | (law.p == 1))
 
 
-def taken(law: ColumnLaw, atoms: np.ndarray) -> ColumnLaw:
+def take_laws(law: ColumnLaw, atoms: np.ndarray) -> ColumnLaw:
     """Return the laws of some atoms, which may be named again and again."""
     match law:
         case Indexed():

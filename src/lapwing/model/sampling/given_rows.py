@@ -5,18 +5,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lapwing.engine.particles import swept
+from lapwing.engine.particles import sweep_particles
 from lapwing.errors import ParameterError
 from lapwing.model.model import ReleasedModel
 from lapwing.model.sampling.atom_matches import AtomChoice, chosen_atoms
 from lapwing.model.sampling.conditions import FEW_ATOMS
 from lapwing.model.sampling.draws import AtomRows, Histogram, draw_column, draw_indexed
 from lapwing.model.sampling.fixed import FixedMap, points
-from lapwing.model.sampling.grouped import GroupedPart, grouped
-from lapwing.model.sampling.keeping import Component, RowRule, kept_components, taken_back
-from lapwing.model.sampling.repair import Pool, repaired
+from lapwing.model.sampling.grouped import GroupedPart, group_part
+from lapwing.model.sampling.keeping import Component, RowRule, kept_components, restore_rows
+from lapwing.model.sampling.repair import Pool, repair_rows
 from lapwing.schema.rules.codes import OrderPair
-from lapwing.schema.rules.search import completed
+from lapwing.schema.rules.search import complete_row
 from lapwing.schema.schemas import Schema
 
 # -- Gibbs sweeps of rows some of whose columns are given: the others follow the log-linear part given them.
@@ -47,7 +47,7 @@ def swept_given(
         rows = np.flatnonzero(kind.reshape(-1) == each)
         fixed = sorted({*np.flatnonzero(is_held[:, rows[0]]).tolist(), *part.fixed})
         for _ in range(int(sweeps[moved[rows[0]]])):
-            groups[:, rows] = swept(part.axes, groups[:, rows], part.factors, rng, fixed=fixed)
+            groups[:, rows] = sweep_particles(part.axes, groups[:, rows], part.factors, rng, fixed=fixed)
     found = dict(codes)
     for row, name in zip(groups, names, strict=True):
         if name not in given:
@@ -78,7 +78,7 @@ def _refused(
             continue
         fixed = [name for name in component.columns if name in given]
         atoms = {name: each[has_weight] for name, each in points(model, component.columns).items()}
-        changed, is_lost = repaired(component, own, Pool(atoms, model.weights[has_weight]), rng, fixed=fixed)
+        changed, is_lost = repair_rows(component, own, Pool(atoms, model.weights[has_weight]), rng, fixed=fixed)
         lost = np.flatnonzero(is_lost)
         if lost.size:
             yield from _completed(schema, component, changed, lost, fixed)
@@ -88,7 +88,7 @@ def _refused(
 def held_rows(kept: tuple[Component, ...], moved: Codes, start: Codes, given: Codes) -> dict[str, np.ndarray]:
     """Return moved rows, with the codes that they started with in columns of rules that they break."""
     found = dict(moved)
-    taken_back(kept, found, start)
+    restore_rows(kept, found, start)
     for component in kept:
         fixed = [name for name in component.columns if name in given]
         if fixed:
@@ -122,7 +122,7 @@ def _completed(
     parts = np.split(lost[order], np.flatnonzero(np.diff(which.reshape(-1)[order])) + 1)
     for of, values in zip(parts, distinct, strict=True):
         runs = {name: np.array([[code, code + 1]]) for name, code in zip(fixed, values, strict=True)}
-        row = completed(schema, runs, component.columns)
+        row = complete_row(schema, runs, component.columns)
         rules = "; ".join(dict.fromkeys(map(_text, (*component.rules, *component.maps))))
         if row is None or component.broken({name: np.array([code]) for name, code in row.items()})[0]:
             yield (
@@ -247,7 +247,7 @@ def _drawn_given(
     codes = _drawn(model, choice.atoms, given, rng)
     refused = list(_refused(model, schema, kept, codes, rng, given=given))
     if model.log_linear is not None:
-        part = grouped(model.log_linear, tuple(model.laws))
+        part = group_part(model.log_linear, tuple(model.laws))
         moved = swept_given(part, codes, frozenset(given), _sweeps(choice, apart), rng)
         codes = held_rows(kept, moved, codes, given)
     narrowed = {name: codes[name].astype(dtype, copy=False) for name, dtype in dtypes.items()}

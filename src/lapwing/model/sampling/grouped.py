@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from lapwing.engine.particles import explained
+from lapwing.engine.particles import explaining_theta
 from lapwing.engine.tables import Axis, Cells, Factor
 from lapwing.errors import CapacityError
 from lapwing.maths.runs import cut_at
@@ -22,7 +22,7 @@ from lapwing.schema.groupings.grouping import Grouping
 _MOST_GROUPS = 2**12
 """Most groups of one column: a sweep looks at all of them for every row."""
 
-_SETTLED: WeakKeyDictionary[LogLinear, LogLinear] = WeakKeyDictionary()  # what `settled` found, while they live
+_SETTLED: WeakKeyDictionary[LogLinear, LogLinear] = WeakKeyDictionary()  # what `settle_theta` found, while they live
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -126,15 +126,16 @@ class _View(NamedTuple):
         return found
 
 
-def grouped(part: LogLinear, names: tuple[str, ...]) -> GroupedPart:
-    """Return a log-linear part in groups, its theta `settled`."""
-    return _in_groups(settled(part), names)[0]
+def group_part(part: LogLinear, names: tuple[str, ...]) -> GroupedPart:
+    """Return a log-linear part in groups, its theta `settle_theta`."""
+    return _in_groups(settle_theta(part), names)[0]
 
 
-def settled(part: LogLinear) -> LogLinear:
+def settle_theta(part: LogLinear) -> LogLinear:
     """Return a log-linear part whose theta explains where all its atoms are: fitted once, and kept as long as the part.
 
-    A function of the part. Takes what `explained` does, some seconds; a part without free tables is returned as it is.
+    A function of the part. Takes what `explaining_theta` does, some seconds; a part without free tables is returned
+    as it is.
     """
     if not part.free:
         return part
@@ -144,7 +145,7 @@ def settled(part: LogLinear) -> LogLinear:
         groups = groups[:, (groups >= 0).all(axis=0)].astype(np.uint16)
         is_free = [view.place in part.free for view in views]
         thetas = list(part.thetas)
-        found = explained(rough.axes, groups, rough.factors, is_free) if groups.size else []
+        found = explaining_theta(rough.axes, groups, rough.factors, is_free) if groups.size else []
         for view, theta in zip(views, found, strict=bool(found)):
             thetas[view.place] = view.changed(thetas[view.place], theta)
         _SETTLED[part] = replace(part, thetas=tuple(thetas), free=(), atoms={})

@@ -225,7 +225,7 @@ def kept_components(model: ReleasedModel, schema: Schema) -> tuple[Component, ..
     return tuple(each.fixed(codes, model.weights, is_settled=True) for each in found)
 
 
-def taken_back(
+def restore_rows(
     kept: tuple[Component, ...], codes: dict[str, np.ndarray], start: Codes, held: Collection[str] = ()
 ) -> None:
     """Give rows that break a rule the codes back that they had, of all columns that the rule ties together.

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lapwing.engine.particles import swept
+from lapwing.engine.particles import sweep_particles
 from lapwing.model.model import ColumnLaw, Indexed, ReleasedModel, narrow
 from lapwing.model.sampling.conditions import effective_atoms
 from lapwing.model.sampling.draws import AtomRows, Histogram, draw_column, draw_indexed, row_ends
 from lapwing.model.sampling.fixed import point_spans
 from lapwing.model.sampling.grouped import GroupedPart
-from lapwing.model.sampling.keeping import Component, taken_back
+from lapwing.model.sampling.keeping import Component, restore_rows
 
 _WARM_ATOMS = 2**13
 _WARM_SWEEPS = 40
@@ -38,7 +38,7 @@ class SweptRows:
 
     ends: int64 (k,), the run of row numbers of each atom, as `row_ends` gives it; tables, within: the indexed laws of
     the model, and the laws inside groups; known: mapping of str to intp (laws,), the group of each law, of columns
-    whose code need not be known for a row to begin to move; hold: as `swept` takes it.
+    whose code need not be known for a row to begin to move; hold: as `sweep_particles` takes it.
     """
 
     model: ReleasedModel
@@ -107,7 +107,7 @@ class SweptRows:
         return codes
 
 
-def warmed(
+def warm_up(
     model: ReleasedModel, part: GroupedPart, n: int, rng: np.random.Generator, kept: tuple[Component, ...] = ()
 ) -> ReleasedModel:
     """Replace the atoms of a model by more of them, which many Gibbs sweeps have moved away from where they started.
@@ -141,7 +141,7 @@ def _given_back(
 
     Base laws are cut to the condition that rows are drawn under, of which the map of a dependency knows nothing.
     """
-    taken_back(kept, codes, start, held)
+    restore_rows(kept, codes, start, held)
     for component in kept:
         is_outside = ~np.logical_and.reduce([part.columns[name].holds(codes[name]) for name in component.columns])
         for name in component.columns:
@@ -161,5 +161,5 @@ def _swept(
     axes, fixed = part.axes, [*part.fixed, *(place for place, name in enumerate(started) if name in held)]
     groups = np.stack([each.astype(part.dtype) for each in started.values()])
     for _ in range(sweeps):
-        groups = swept(axes, groups, part.factors, rng, fixed=fixed, hold=hold)
+        groups = sweep_particles(axes, groups, part.factors, rng, fixed=fixed, hold=hold)
     return dict(zip(started, groups, strict=True))

@@ -79,7 +79,7 @@ def marginal(model: ReleasedModel, columns: Sequence[str], groupings: Sequence[G
     if model.rows == 0:
         return np.zeros(shape)
 
-    parts = [collapsed(name, model.laws[name], grouping) for name, grouping in zip(columns, groupings, strict=True)]
+    parts = [collapse_laws(name, model.laws[name], grouping) for name, grouping in zip(columns, groupings, strict=True)]
     kept, masses = _merge(parts, model.weights * scale)
     merged = [part.at(kept) for part in parts]
     terms = np.ones(kept.size)
@@ -116,7 +116,7 @@ def _check_request(model: ReleasedModel, columns: Sequence[str], groupings: Sequ
         )
 
 
-def collapsed(name: str, law: ColumnLaw, grouping: Grouping) -> _Column:
+def collapse_laws(name: str, law: ColumnLaw, grouping: Grouping) -> _Column:
     """Turn the laws of one column into rows over groups, and point each atom at its row."""
     starts, stops, group = grouping.pieces()
     runs = _Runs(name, np.asarray(starts), np.asarray(stops), np.asarray(group), grouping.groups)

@@ -15,15 +15,15 @@ from lapwing.maths.runs import inside
 from lapwing.model.laws import Laws, point_laws
 from lapwing.model.model import Bernoulli, ColumnLaw, Indexed, ReleasedModel, Spans, narrow
 from lapwing.model.sampling.draws import AtomRows, draw_column, row_ends
-from lapwing.model.sampling.fixed import narrow_spans, pinned, points, taken
+from lapwing.model.sampling.fixed import narrow_spans, pin_columns, points, take_laws
 from lapwing.model.sampling.keeping import Component, kept_components
 from lapwing.model.sampling.public_strata import MIXED, atom_cells, atom_groups, strata_of, stratum_rows
-from lapwing.model.sampling.repair import Pool, repaired
+from lapwing.model.sampling.repair import Pool, repair_rows
 from lapwing.schema.groupings.grouping import Grouping
-from lapwing.schema.groupings.hierarchies import told_apart
+from lapwing.schema.groupings.hierarchies import common_refinement
 from lapwing.schema.public_tables.cells import CodedTable, cell_runs, coded_tables
 from lapwing.schema.public_tables.tables import PublicTable
-from lapwing.schema.rules.search import completed
+from lapwing.schema.rules.search import complete_row
 from lapwing.schema.schemas import Schema
 
 _MOST_ATOMS: Final = 400_000
@@ -63,7 +63,7 @@ class HeldTable:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Raked:
+class RakedModel:
     """A released model whose margins are the public ones.
 
     tables: one for each exact public table, in the order of the schema; changed: share of the weight that was moved
@@ -80,13 +80,13 @@ class Raked:
     is_nearing: bool = False
 
 
-def raked_to_public(model: ReleasedModel, schema: Schema, rng: np.random.Generator) -> Raked:
+def rake_to_public(model: ReleasedModel, schema: Schema, rng: np.random.Generator) -> RakedModel:
     """Return a released model that holds the exact public tables of its schema.
 
     model: as the mechanism made it, or ruled; not changed; schema: with its public tables. Those that are priors are
     not looked at. Returns the model as it is, where no public table is exact. Otherwise every atom lies in one cell of
-    each table; columns whose laws lay in several are pinned (`pinned`). Tables that contradict each other or a rule,
-    unseen when the schema was read, are held one after another, as far as any atom is left.
+    each table; columns whose laws lay in several are pinned (`pin_columns`). Tables that contradict each other or a
+    rule, unseen when the schema was read, are held one after another, as far as any atom is left.
 
     Guarantee: post-processing of released numbers, public tables and public randomness; costs no budget. Rows drawn
     from a ruled model still keep every rule. Time ``O(k (tables + columns))`` for k atoms, and for each of at most 2000
@@ -99,7 +99,7 @@ def raked_to_public(model: ReleasedModel, schema: Schema, rng: np.random.Generat
     """
     tables = coded_tables(schema)
     if not tables:
-        return Raked(model, ())
+        return RakedModel(model, ())
     total = tables[0].table.total
     model = _unmixed(model, tables, rng)
     start = model.weights / model.weights.sum()
@@ -120,11 +120,11 @@ def raked_to_public(model: ReleasedModel, schema: Schema, rng: np.random.Generat
             weights, after, is_nearing = _raked(model, tables)
     held = tuple(HeldTable(table.table, *gaps) for table, *gaps in zip(tables, before, after, strict=True))
     atoms = np.flatnonzero(weights)
-    laws = {name: taken(law, atoms) for name, law in model.laws.items()}
+    laws = {name: take_laws(law, atoms) for name, law in model.laws.items()}
     raked = ReleasedModel(weights=weights[atoms], rows=total, laws=laws, log_linear=model.log_linear)
     gained = weights / weights.sum() - np.pad(start, (0, weights.size - start.size))
     off = _rows_off(raked, tables, max(after), rng) if max(after) > HELD else 0
-    return Raked(raked, held, min(1.0, float(np.maximum(gained, 0.0).sum())), off, is_nearing)
+    return RakedModel(raked, held, min(1.0, float(np.maximum(gained, 0.0).sum())), off, is_nearing)
 
 
 def _rows_off(model: ReleasedModel, tables: Sequence[CodedTable], gap: float, rng: np.random.Generator) -> int:
@@ -149,7 +149,7 @@ def _unmixed(model: ReleasedModel, tables: Sequence[CodedTable], rng: np.random.
         if (atom_groups(model.laws[name], grouping) == MIXED).any()
     }
     least = min(_MOST_ATOMS, max(2 * tables[0].table.total, _LEAST_ATOMS))
-    return pinned(model, [name for name in model.laws if name in mixed], rng, least=least)
+    return pin_columns(model, [name for name in model.laws if name in mixed], rng, least=least)
 
 
 def _distance(cells: np.ndarray, weights: np.ndarray, table: CodedTable) -> float:
@@ -248,7 +248,7 @@ def open_boxes(model: ReleasedModel, tables: Sequence[CodedTable], rng: np.rando
 
 def _refined(groupings: Sequence[Grouping]) -> tuple[np.ndarray, list[np.ndarray], np.ndarray]:
     """Return what several groupings of a column tell apart: the part of each run, the runs of each part, the starts."""
-    starts, groups = told_apart(groupings)
+    starts, groups = common_refinement(groupings)
     stops = np.append(starts[1:], groupings[0].values + groupings[0].reserved)
     _, part = np.unique(groups, axis=1, return_inverse=True)
     part = part.reshape(-1)
@@ -343,10 +343,10 @@ def _ruled(
     fixed = [name for name in names if name in boxes[0]]
     pool = Pool({name: donors[name] for name in names}, np.ones(donors[names[0]].size))
     _take_maps(component, codes, boxes)
-    found, is_lost = repaired(component, {name: codes[name] for name in names}, pool, rng, fixed=fixed)
+    found, is_lost = repair_rows(component, {name: codes[name] for name in names}, pool, rng, fixed=fixed)
     codes.update(found)
     for at in np.flatnonzero(is_lost).tolist():
-        witness = completed(schema, {name: runs for name, runs in boxes[at].items() if name in names}, names)
+        witness = complete_row(schema, {name: runs for name, runs in boxes[at].items() if name in names}, names)
         for name, code in (witness or {}).items():
             codes[name][at] = code
     return ~component.broken({name: codes[name] for name in names})

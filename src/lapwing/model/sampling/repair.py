@@ -35,7 +35,7 @@ class Pool:
     weights: np.ndarray
 
 
-def repaired(
+def repair_rows(
     component: Component,
     codes: Codes,
     pool: Pool,

@@ -13,8 +13,8 @@ import numpy as np
 
 from lapwing.maths.runs import cut_at, ranks
 from lapwing.model.model import ColumnLaw, Indexed, ReleasedModel
-from lapwing.model.sampling.descent import PairTables, descended
-from lapwing.model.sampling.draws import AtomRows, Histogram, draw_column, evened, row_ends
+from lapwing.model.sampling.descent import PairTables, swap_downhill
+from lapwing.model.sampling.draws import AtomRows, Histogram, draw_column, even_out, row_ends
 
 _MOST_ENTRIES = 2**25
 """Most codes of candidates that are held at once: 300 MB with their cells and laws."""
@@ -109,11 +109,11 @@ def chosen_rows(
         targets=np.concatenate([*targets, *counts]),
     )
     kinds = None if strata is None else strata[rows.atoms]
-    chosen = descended(wanted, rank < copies[rows.atoms], rank >= least[rows.atoms], rng, kinds)
+    chosen = swap_downhill(wanted, rank < copies[rows.atoms], rank >= least[rows.atoms], rng, kinds)
     found = {name: codes[chosen] for name, codes in drawn.items()}
     for name, law in model.laws.items():
         if isinstance(law, Indexed):
-            found[name] = evened(tables[name], law.index[rows.atoms[chosen]], found[name], rng)
+            found[name] = even_out(tables[name], law.index[rows.atoms[chosen]], found[name], rng)
     return ChosenRows(found)
 
 

@@ -1,9 +1,9 @@
 """Hold a released model to the rules of its schema: afterwards no atom, and so no row, breaks one.
 
-The columns that rules name are pinned: each atom holds one code of each of them (`pinned`). Codes that are forbidden by
-themselves move inside the cells in which they were counted (`moved_in_cells`). Of rows that still break a rule as few
-columns as can be are changed (`repaired`). Last, what a dependency without a public map leaves open is fixed
-(`fixed_map`).
+The columns that rules name are pinned: each atom holds one code of each of them (`pin_columns`). Codes that are
+forbidden by themselves move inside the cells in which they were counted (`moved_in_cells`). Of rows that still break a
+rule as few columns as can be are changed (`repair_rows`). Last, what a dependency without a public map leaves open is
+fixed (`fixed_map`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,14 +11,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lapwing.maths.runs import covered, inside
+from lapwing.maths.runs import count_covered, inside
 from lapwing.model.model import Indexed, ReleasedModel
-from lapwing.model.sampling.fixed import pinned, points, with_points
+from lapwing.model.sampling.fixed import pin_columns, points, with_points
 from lapwing.model.sampling.keeping import Codes, Component, rule_components
-from lapwing.model.sampling.repair import Pool, repaired
+from lapwing.model.sampling.repair import Pool, repair_rows
 from lapwing.schema.rules.codes import CombinationRule
 from lapwing.schema.rules.rules import Rule
-from lapwing.schema.rules.search import completed
+from lapwing.schema.rules.search import complete_row
 from lapwing.schema.schemas import Schema
 
 _MOST_ATOMS = 400_000
@@ -26,7 +26,7 @@ _LEAST_ATOMS = 20_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Ruled:
+class RuledModel:
     """A released model that keeps the rules.
 
     model: each column that a rule names is a point in each atom; moved: share of the weight whose codes had to change
@@ -45,7 +45,7 @@ class Ruled:
     endless: tuple[str, ...] = ()
 
 
-def ruled(model: ReleasedModel, schema: Schema, rng: np.random.Generator) -> Ruled:
+def enforce_rules(model: ReleasedModel, schema: Schema, rng: np.random.Generator) -> RuledModel:
     """Return a released model of which no row breaks a rule of the schema.
 
     Returns the model as it is, where the schema has no rules. Otherwise of about ``2 * rows`` atoms, 20,000 at least
@@ -53,13 +53,13 @@ def ruled(model: ReleasedModel, schema: Schema, rng: np.random.Generator) -> Rul
 
     Guarantee: post-processing of released numbers, public rules and public randomness; costs no budget. Rows drawn from
     the model keep every rule, one by one and, for dependencies, all together, in one sample or several: what an atom
-    holds in these columns is fixed. Time as `repaired`.
+    holds in these columns is fixed. Time as `repair_rows`.
     """
     found = rule_components(schema)
     if not found:
-        return Ruled(model, 0.0, ())
+        return RuledModel(model, 0.0, ())
     names = [name for component in found for name in component.columns]
-    wide = pinned(model, names, rng, least=min(_MOST_ATOMS, max(2 * model.rows, _LEAST_ATOMS)))
+    wide = pin_columns(model, names, rng, least=min(_MOST_ATOMS, max(2 * model.rows, _LEAST_ATOMS)))
     start = points(wide, names)
     weights = wide.weights
     # Rules on codes are made once for all equal schemas: they are found by what they say, and equal ones together.
@@ -81,7 +81,7 @@ def ruled(model: ReleasedModel, schema: Schema, rng: np.random.Generator) -> Rul
         )
     )
     moved = _changed_share([name for name in names if name not in endless], start, codes, weights)
-    return Ruled(with_points(wide, codes), moved, by_rule, _changed_share(names, start, codes, weights), endless)
+    return RuledModel(with_points(wide, codes), moved, by_rule, _changed_share(names, start, codes, weights), endless)
 
 
 def _changed_share(names: Sequence[str], before: Codes, after: Codes, weights: np.ndarray) -> float:
@@ -106,11 +106,11 @@ def _repaired(
     component: Component, codes: Codes, weights: np.ndarray, schema: Schema, rng: np.random.Generator
 ) -> dict[str, np.ndarray]:
     """Change what still breaks a rule; what cannot be changed takes whole rows of others, or the witness."""
-    found, is_lost = repaired(component, codes, _pool(codes, weights, ~component.broken(codes)), rng)
+    found, is_lost = repair_rows(component, codes, _pool(codes, weights, ~component.broken(codes)), rng)
     if is_lost.any() and not is_lost.all():
-        found, is_lost = repaired(component, found, _pool(found, weights, ~is_lost), rng)
+        found, is_lost = repair_rows(component, found, _pool(found, weights, ~is_lost), rng)
     if is_lost.any():
-        row = completed(schema, {}, component.columns)
+        row = complete_row(schema, {}, component.columns)
         assert row is not None, "a schema whose rules leave no row that is found is refused when it is read"
         found = {name: np.full(weights.size, row[name], dtype=np.int64) for name in component.columns}
     return found
@@ -161,8 +161,8 @@ def _moved_codes(codes: np.ndarray, cells: np.ndarray, runs: np.ndarray, rng: np
     code = codes.astype(np.int64)
     wrong = np.flatnonzero(~inside(code, runs))
     cell = np.searchsorted(cells, code[wrong], side="right") - 1
-    first = covered(cells[cell], runs)
-    room = covered(cells[cell + 1], runs) - first
+    first = count_covered(cells[cell], runs)
+    room = count_covered(cells[cell + 1], runs) - first
     wrong, first, room = wrong[room > 0], first[room > 0], room[room > 0]
     place = first + np.minimum((rng.random(wrong.size) * room).astype(np.int64), room - 1)
     before = np.concatenate(([0], np.cumsum(runs[:, 1] - runs[:, 0])))

@@ -11,7 +11,7 @@ from lapwing.kernel.questions.linear_statistics.programs import ONE
 from lapwing.kernel.questions.linear_statistics.question import RowStatistic, Statistic
 from lapwing.model.statistics.programs import program_of
 from lapwing.model.statistics.trees import Among, Apply, Node, stat_asker, tree_of
-from lapwing.schema.conditions import WHERE, items_of, modelled
+from lapwing.schema.conditions import WHERE, items_of, modelled_field
 from lapwing.schema.scalars import finite_number, quote
 from lapwing.schema.schemas import Schema
 
@@ -158,12 +158,12 @@ def row_function(f: Callable[[dict[str, Any]], object], bounds: tuple[float, flo
     return RowFunction(f, bounds)
 
 
-def compiled(each: Stat | RowFunction | str, schema: Schema) -> Statistic | RowStatistic:
+def compile_statistic(each: Stat | RowFunction | str, schema: Schema) -> Statistic | RowStatistic:
     """Tie a statistic to a schema.
 
     >>> from lapwing.schema.fields import Field
     >>> schema = Schema(fields=(Field(name="age", type="integer", minimum=0, maximum=120),))
-    >>> senior = compiled("age >= 65", schema)
+    >>> senior = compile_statistic("age >= 65", schema)
     >>> senior.columns, senior.bits, senior.lower, senior.upper
     (('age',), 0, 0, 1)
     """
@@ -201,12 +201,12 @@ def condition_of(where: Mapping[str, object] | Stat | str, schema: Schema) -> St
     True
     """
     if isinstance(where, Mapping):
-        parts = tuple(Among(name, items_of(modelled(schema, name), wanted)) for name, wanted in where.items())
+        parts = tuple(Among(name, items_of(modelled_field(schema, name), wanted)) for name, wanted in where.items())
         if not parts:
             names = ", ".join(field.name for field in schema.columns)
             raise ParameterError(f"where names no column; choose from {names}", code="LW330")
         return Statistic(text="where", program=program_of(Apply("and", parts), schema, WHERE))
-    found = compiled(where, schema)
+    found = compile_statistic(where, schema)
     if not isinstance(found, Statistic) or found.bits:
         raise ParameterError(f"a condition is true or false, got {where!r}; compare it with a constant", code="LW320")
     return found

@@ -9,7 +9,7 @@ from lapwing.errors import LapwingError
 from lapwing.kernel.questions.linear_statistics.programs import LIMIT, MOST_STEPS, ONE, Step
 from lapwing.maths.runs import without
 from lapwing.model.statistics.trees import Among, Apply, Column, Node, small
-from lapwing.schema.conditions import Asker, codes_of, modelled
+from lapwing.schema.conditions import Asker, codes_of, modelled_field
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.domains import CONTINUOUS_VALUES
 from lapwing.schema.scalars import quote
@@ -51,7 +51,7 @@ class _Compiler:
     def is_truth(self, node: Node) -> bool:
         """Tell whether a part says that something holds."""
         if isinstance(node, Column):
-            return modelled(self.schema, node.name, self.asker).type == "boolean"
+            return modelled_field(self.schema, node.name, self.asker).type == "boolean"
         is_word = isinstance(node, Apply) and node.word in ("and", "or", "not", "less", "at_most", "equal", "differs")
         return is_word or isinstance(node, Among)
 
@@ -72,7 +72,7 @@ class _Compiler:
 
     def _ends(self, node: Among) -> tuple[int, ...]:
         """Return where the runs of codes begin that a column must lie in, and the code after each of them."""
-        field = modelled(self.schema, node.column, self.asker)
+        field = modelled_field(self.schema, node.column, self.asker)
         runs = codes_of(field, node.items, self.asker)
         if node.is_negated:  # what is missing, or does not fit, differs from nothing
             runs = without(runs, field.domain.last)
@@ -93,7 +93,7 @@ class _Compiler:
     def number(self, node: Node) -> _Number:
         """Return what a part is as a number."""
         if isinstance(node, Column):
-            field = modelled(self.schema, node.name, self.asker)
+            field = modelled_field(self.schema, node.name, self.asker)
             if field.type not in ("boolean", "integer", "number"):
                 said = f"column {quote(field.name)} holds {field.type} values, no numbers; compare it with a constant"
                 raise self.refused(said)

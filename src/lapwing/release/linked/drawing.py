@@ -7,14 +7,14 @@ import numpy as np
 
 from lapwing.errors import ParameterError
 from lapwing.model.files import SavedRelease
-from lapwing.model.sampling.conditions import Conditioned, conditioned
+from lapwing.model.sampling.conditions import ConditionedModel, condition_model
 from lapwing.release.linked.rows import DrawnTable, LinkedRows
 from lapwing.release.rows_out import Where
 from lapwing.release.runs.generators import chosen_seed, generator
 from lapwing.rows.kinds import FrameLayout, Like
 from lapwing.schema.linked.database import LinkedTables
 from lapwing.schema.linked.tables import LinkedTable
-from lapwing.schema.scalars import checked_rows, told
+from lapwing.schema.scalars import check_row_count, safe_repr
 
 if TYPE_CHECKING:
     import polars as pl
@@ -39,7 +39,9 @@ class Tables(tuple[Any, ...]):
     def __getitem__(self, key: Any) -> Any:  # noqa: ANN401 - a frame of any library
         if isinstance(key, str):
             if key not in self.names:
-                raise ParameterError(f"there is no table {told(key)}; tables are {', '.join(self.names)}", code="LW301")
+                raise ParameterError(
+                    f"there is no table {safe_repr(key)}; tables are {', '.join(self.names)}", code="LW301"
+                )
             key = self.names.index(key)
         return super().__getitem__(key)
 
@@ -76,7 +78,7 @@ def linked_frames(
     first = parts[linked.names[0]]
     asked = None if where is None else _asked(linked, first, where)
     known = (first.model if asked is None else asked.model).rows
-    count = checked_rows(f"the number of rows of {linked.names[0]}", known if n is None else n)
+    count = check_row_count(f"the number of rows of {linked.names[0]}", known if n is None else n)
     rows = LinkedRows(linked, {name: part.model for name, part in parts.items()}, asked)
     return _frames(rows, count, generator(chosen_seed(seed), "rows"))
 
@@ -93,15 +95,15 @@ def layouts_of(linked: LinkedTables, own: Mapping[str, FrameLayout], like: Any) 
     return {name: layout_like(frames[name], linked.as_written(name)) for name in linked.given}
 
 
-def _asked(linked: LinkedTables, of: SavedRelease, where: Where) -> Conditioned:
+def _asked(linked: LinkedTables, of: SavedRelease, where: Where) -> ConditionedModel:
     """Return the model of the first table given a condition on its columns."""
     if not isinstance(where, Mapping):
         raise ParameterError(
             f"of linked tables where must be a mapping of columns of {linked.names[0]} to values, got "
-            f"{told(type(where).__name__)}; draw once for each condition",
+            f"{safe_repr(type(where).__name__)}; draw once for each condition",
             code="LW320",
         )
-    return conditioned(of.model, of.schema, {linked.first_column(name): value for name, value in where.items()})
+    return condition_model(of.model, of.schema, {linked.first_column(name): value for name, value in where.items()})
 
 
 def _frames(rows: LinkedRows, n: int, rng: np.random.Generator) -> "Iterator[dict[str, pl.DataFrame]]":

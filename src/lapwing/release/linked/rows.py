@@ -14,7 +14,7 @@ import numpy as np
 from lapwing.errors import ParameterError
 from lapwing.model.model import ReleasedModel
 from lapwing.model.rows import sample_codes, stand_ins
-from lapwing.model.sampling.conditions import Conditioned
+from lapwing.model.sampling.conditions import ConditionedModel
 from lapwing.model.sampling.fixed import points
 from lapwing.model.sampling.given_rows import possible_rows, rows_given
 from lapwing.model.sampling.keeping import kept_components
@@ -52,11 +52,11 @@ class LinkedRows:
 
     linked: LinkedTables
     models: Mapping[str, ReleasedModel]
-    asked: Conditioned | None = None
+    asked: ConditionedModel | None = None
 
     @property
-    def _first(self) -> Conditioned:
-        return self.asked or Conditioned(self.models[self.linked.names[0]], is_matched=True)
+    def _first(self) -> ConditionedModel:
+        return self.asked or ConditionedModel(self.models[self.linked.names[0]], is_matched=True)
 
     def chunks(self, units: int, rng: np.random.Generator) -> Iterator[dict[str, DrawnTable]]:
         """Yield all tables of some units at a time; parents are numbered within the chunk."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lapwing.errors import ParameterError
-from lapwing.release.targets import STANDARD_OUTPUT, Targets, placed
+from lapwing.release.targets import STANDARD_OUTPUT, Targets, staging_places
 from lapwing.rows.out.outputs import Format, rows_format, to_standard_output, whole_files
 from lapwing.schema.scalars import parse_date, parse_datetime
 
@@ -36,7 +36,7 @@ def write_tables(
     if STANDARD_OUTPUT in targets.rows.values():
         (name,) = targets.rows
         return {name: to_standard_output(chunk[name] for chunk in chunks)}, []
-    files = placed(targets, place)
+    files = staging_places(targets, place)
     counts = write_files(
         chunks, tables, {name: (files[name], rows_format(path)) for name, path in targets.rows.items()}
     )

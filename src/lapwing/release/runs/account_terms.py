@@ -10,7 +10,7 @@ from lapwing.errors import BudgetError
 from lapwing.kernel.budget import accounts
 from lapwing.kernel.budget.accounts import Balance, delta_text
 from lapwing.kernel.budget.budget import Budget, Notion, Number, as_text
-from lapwing.kernel.budget.chain import SELECTION_UNITS, UNITS, Entry, tampered
+from lapwing.kernel.budget.chain import SELECTION_UNITS, UNITS, Entry, tampering_error
 from lapwing.kernel.budget.conversions import certificate_epsilons, epsilon_for
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.kernel.budget.store import Place, is_address, store_of
@@ -77,7 +77,7 @@ def change_limit(ledger: Place, dataset: str | None, limit: Number) -> Balance:
     held = book.balance(dataset)
     wanted = _amount(limit, held.unit, held.limit_delta)
     if wanted.amount > held.limit:
-        policies = (*extra("policy").in_force(), *extra("policy").recorded(book.opening(held.dataset)))
+        policies = (*extra("policy").in_force(), *extra("policy").recorded_policy(book.opening(held.dataset)))
         terms: Mapping[str, str] = {}
         extra("policy").check_limit(wanted, held.selection_delta, policies, held.dataset, terms)
     return book.set_limit(held.dataset, limit)
@@ -136,7 +136,7 @@ def population_of(opened: Entry) -> str | None:
     kept = opened.details.get(POPULATION)
     if kept is None or isinstance(kept, str):
         return kept
-    raise tampered(f"the population in entry {opened.number}")
+    raise tampering_error(f"the population in entry {opened.number}")
 
 
 def _of_population(book: Ledger, population: str) -> list[str]:

@@ -20,10 +20,10 @@ from lapwing.model.certificate.notices import Notice
 from lapwing.model.certificate.verdict import WAYS, WORDS, Grade
 from lapwing.release.runs.misfits import of_mechanism
 from lapwing.release.runs.plan.foretold import foretold
-from lapwing.release.runs.plan.planning import planned
+from lapwing.release.runs.plan.planning import plan_release
 from lapwing.release.runs.settings import TableSettings
 from lapwing.release.runs.verdict.expected import grade_tables
-from lapwing.release.runs.verdict.terms import Released
+from lapwing.release.runs.verdict.terms import ReleaseEvidence
 
 _STEPS: Final = (Fraction(3, 2), 2, 3, 5, 10, 20, 50, 100)
 _IMPORTANT: Final = (2, 1, 3)
@@ -43,7 +43,7 @@ _HOPEFUL: Final = _View(rows=1.33, error=0.7, unseen=1.0)
 
 
 def better_budget(
-    settings: TableSettings, terms: Terms, answers: Sequence[Answer], released: Released, grades: Sequence[Grade]
+    settings: TableSettings, terms: Terms, answers: Sequence[Answer], released: ReleaseEvidence, grades: Sequence[Grade]
 ) -> Notice | None:
     """Say at which budget the most important grade that is not good would be better; nothing of unknown mechanisms."""
     below = {grade.ways: grade for grade in grades if grade.word != WORDS[0]}
@@ -75,7 +75,7 @@ def better_budget(
 
 
 def _there(
-    settings: TableSettings, terms: Terms, released: Released, ways: int, view: _View
+    settings: TableSettings, terms: Terms, released: ReleaseEvidence, ways: int, view: _View
 ) -> tuple[Grade, bool] | None:
     """Return the grade of tables of so many columns, and whether pairs are counted; None where a plan is refused.
 
@@ -84,7 +84,7 @@ def _there(
     if terms.rows is None:
         terms = replace(terms, expected_rows=max(1, round(view.rows * released.drawn.total)))
     try:
-        questions = of_mechanism(planned(settings, terms).questions)
+        questions = of_mechanism(plan_release(settings, terms).questions)
     except LapwingError:
         return None
     tables = released.tables[ways - 1]

@@ -21,7 +21,7 @@ from lapwing.mechanisms.registry import (
 )
 from lapwing.model.bounds import rows_statements
 from lapwing.model.certificate.certificate import Certificate, CostLine, LedgerEntry
-from lapwing.model.certificate.cost_lines import Requested
+from lapwing.model.certificate.cost_lines import RequestedBudget
 from lapwing.model.certificate.declared import broken_at_least
 from lapwing.model.certificate.notices import Notice
 from lapwing.model.certificate.promise import (
@@ -34,7 +34,7 @@ from lapwing.model.certificate.promise import (
 from lapwing.model.certificate.statements import Statement
 from lapwing.model.evidence import views
 from lapwing.model.model import ReleasedModel
-from lapwing.release.runs.finishing import Postprocessed
+from lapwing.release.runs.finishing import PostprocessedModel
 from lapwing.release.runs.generators import generator
 from lapwing.release.runs.judged import verdict_of
 from lapwing.release.runs.misfits import misfit_warnings, of_mechanism
@@ -50,7 +50,7 @@ _NO_EPSILON, _NO_DELTA = 100, Fraction(1, 10)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Paid:
+class AnswerCosts:
     """What answers cost together: the part of a certificate that all paid runs have in common."""
 
     request: BudgetRequest
@@ -60,7 +60,7 @@ class Paid:
     epsilons: tuple[tuple[Fraction, Fraction], ...]
 
     @classmethod
-    def of(cls, answers: Sequence[Answer], terms: Terms, request: BudgetRequest) -> "Paid":
+    def of(cls, answers: Sequence[Answer], terms: Terms, request: BudgetRequest) -> "AnswerCosts":
         """Add up the costs of answers."""
         lines = tuple(line for answer in answers for line in CostLine.of(answer, terms))
         total = Budget(request.budget.notion, sum((line.cost.amount for line in lines), Fraction(0)))
@@ -87,7 +87,7 @@ class Paid:
             settings=public,
             lines=self.lines,
             total=self.total,
-            requested=Requested.of(self.request),
+            requested=RequestedBudget.of(self.request),
             epsilons=self.epsilons,
             relation=terms.relation,
             privacy_unit=schema.unit_label,
@@ -105,7 +105,7 @@ def certify(
     answers: Sequence[Answer],
     model: ReleasedModel,
     *,
-    finished: Postprocessed,
+    finished: PostprocessedModel,
     earlier: Sequence[Answer] = (),
 ) -> Certificate:
     """Return the certificate of a release.
@@ -115,7 +115,7 @@ def certify(
     of public settings and released numbers alone.
     """
     schema, mechanism = settings.schema, settings.mechanism
-    paid = Paid.of((*earlier, *answers), terms, settings.request)
+    paid = AnswerCosts.of((*earlier, *answers), terms, settings.request)
     bought = fields_of_origin(schema, "dp")
     modelled = [field.name for field in schema.columns]
     rng = generator(settings.seed, "certificate")
@@ -161,7 +161,7 @@ def _of_released(
     terms: Terms,
     answers: Sequence[Answer],
     stated: Sequence[Statement],
-    models: tuple[ReleasedModel, Postprocessed],
+    models: tuple[ReleasedModel, PostprocessedModel],
 ) -> tuple[Statement, ...]:
     """Return what is stated of the mechanism's model as it holds for what was released."""
     model, finished = models

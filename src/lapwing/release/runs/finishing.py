@@ -8,8 +8,8 @@ from lapwing.model.certificate.notices import Notice
 from lapwing.model.certificate.statements import Statement
 from lapwing.model.model import ReleasedModel
 from lapwing.model.sampling.keeping import public_pairs
-from lapwing.model.sampling.public_margins import HELD, Raked, raked_to_public
-from lapwing.model.sampling.ruled import Ruled, ruled
+from lapwing.model.sampling.public_margins import HELD, RakedModel, rake_to_public
+from lapwing.model.sampling.ruled import RuledModel, enforce_rules
 from lapwing.release.runs.generators import generator
 from lapwing.schema.rules.rules import Determines
 from lapwing.schema.schemas import Schema
@@ -19,7 +19,7 @@ _GUESSED = 0.02  # of the weight, beside the value that its determinants got
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Postprocessed:
+class PostprocessedModel:
     """A released model as it leaves, and what its certificate says of that.
 
     rules: the rules of the schema, all of which it keeps; public_tables: the public tables of the schema; it holds
@@ -47,7 +47,7 @@ class Postprocessed:
         )
 
 
-def finished_model(model: ReleasedModel, schema: Schema, seed: int) -> Postprocessed:
+def postprocess_model(model: ReleasedModel, schema: Schema, seed: int) -> PostprocessedModel:
     """Hold a mechanism's model to what is public about the table.
 
     Returns the model as it is where the schema has neither rules nor exact public tables.
@@ -56,8 +56,8 @@ def finished_model(model: ReleasedModel, schema: Schema, seed: int) -> Postproce
     result.
     """
     rng = generator(seed, "finish")
-    found = ruled(model, schema, rng)
-    raked = raked_to_public(found.model, schema, rng)
+    found = enforce_rules(model, schema, rng)
+    raked = rake_to_public(found.model, schema, rng)
     rules = tuple(
         KeptRule(
             text=rule.text,
@@ -68,7 +68,7 @@ def finished_model(model: ReleasedModel, schema: Schema, seed: int) -> Postproce
         for rule, broke in zip(schema.rules, found.by_rule, strict=True)
     )
     changed = min(1.0, found.changed + raked.changed)
-    return Postprocessed(
+    return PostprocessedModel(
         model=raked.model,
         rules=rules,
         public_tables=_public_table_records(schema, raked),
@@ -78,7 +78,7 @@ def finished_model(model: ReleasedModel, schema: Schema, seed: int) -> Postproce
     )
 
 
-def _public_table_records(schema: Schema, raked: Raked) -> tuple[KeptTable, ...]:
+def _public_table_records(schema: Schema, raked: RakedModel) -> tuple[KeptTable, ...]:
     """Say how each public table is held."""
     held = iter(raked.tables)  # the exact ones, in the schema's order
     found = []
@@ -98,7 +98,7 @@ def _public_table_records(schema: Schema, raked: Raked) -> tuple[KeptTable, ...]
     return tuple(found)
 
 
-def _raked_statements(raked: Raked, changed: float) -> tuple[Statement, ...]:
+def _raked_statements(raked: RakedModel, changed: float) -> tuple[Statement, ...]:
     """Say how far the public tables can have moved anything."""
     each_table = tuple(
         Statement("moved_to_table", each.before, {"columns": each.table.columns}) for each in raked.tables
@@ -108,7 +108,7 @@ def _raked_statements(raked: Raked, changed: float) -> tuple[Statement, ...]:
     return (*each_table, Statement("moved_in_all", changed))
 
 
-def _raked_warnings(raked: Raked) -> tuple[Notice, ...]:
+def _raked_warnings(raked: RakedModel) -> tuple[Notice, ...]:
     """Say where rows miss public tables, because they or the rules contradict each other, or raking ended early."""
     code = "table_not_reached" if raked.is_nearing else "table_contradicted"
     return tuple(
@@ -118,7 +118,7 @@ def _raked_warnings(raked: Raked) -> tuple[Notice, ...]:
     )
 
 
-def _statement(found: Ruled) -> Statement:
+def _statement(found: RuledModel) -> Statement:
     """Say how far keeping the rules can have moved anything."""
     atoms = {"atoms": found.model.atoms}
     if found.endless:
@@ -126,7 +126,7 @@ def _statement(found: Ruled) -> Statement:
     return Statement("moved_by_rules", found.moved, atoms)
 
 
-def _warnings(found: Ruled, schema: Schema) -> tuple[Notice, ...]:
+def _warnings(found: RuledModel, schema: Schema) -> tuple[Notice, ...]:
     """Say when most of what the mechanism found does not fit the rules, and which."""
     if found.moved <= _MUCH:
         return ()
@@ -138,7 +138,7 @@ def _warnings(found: Ruled, schema: Schema) -> tuple[Notice, ...]:
     return (Notice("rules_moved", {"moved": found.moved, "share": broke, "rule": text}),)
 
 
-def _map_warnings(found: Ruled, schema: Schema) -> tuple[Notice, ...]:
+def _map_warnings(found: RuledModel, schema: Schema) -> tuple[Notice, ...]:
     """Say where a map that nobody listed is the model's guess."""
     said = []
     for rule, broke in zip(schema.rules, found.by_rule, strict=True):

@@ -17,7 +17,7 @@ from lapwing.release.runs.better import better_budget
 from lapwing.release.runs.generators import generator
 from lapwing.release.runs.settings import TableSettings
 from lapwing.release.runs.verdict.expected import grade_tables
-from lapwing.release.runs.verdict.terms import learnt_pairs, led_pairs, released_of
+from lapwing.release.runs.verdict.terms import learnt_pairs, led_pairs, release_evidence
 
 _PAIRS = 2
 _ROWS_FAILURE = Fraction(1, 20)
@@ -34,7 +34,7 @@ def verdict_of(
     paid for here: what is too large to be judged has no verdict, and ends nothing.
     """
     try:
-        released = released_of(settings.schema, answers, model, generator(settings.seed, "verdict"))
+        released = release_evidence(settings.schema, answers, model, generator(settings.seed, "verdict"))
         parts = [] if released is None else [released.terms(each) for each in released.tables]
     except CapacityError:
         return None

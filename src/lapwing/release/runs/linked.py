@@ -9,7 +9,7 @@ from lapwing.kernel.questions.misfit_rows.question import NoisyRows
 from lapwing.kernel.questions.questions import Answer
 from lapwing.model.bounds import rows_range
 from lapwing.model.certificate.certificate import Certificate
-from lapwing.model.certificate.cost_lines import Requested
+from lapwing.model.certificate.cost_lines import RequestedBudget
 from lapwing.model.certificate.declared import FALSE_WARNING
 from lapwing.model.certificate.notices import Notice
 from lapwing.release.runs.certify import promised_epsilons
@@ -65,4 +65,4 @@ def certificate_of(settings: Settings, parts: Mapping[str, Certificate]) -> Cert
     total = sum(others, first)
     assert total.amount <= request.budget.amount, "each part spends at most its own budget, and these sum to the whole"
     epsilons = promised_epsilons(request, total)
-    return Certificate.of_tables(settings.linked, parts, requested=Requested.of(request), epsilons=epsilons)
+    return Certificate.of_tables(settings.linked, parts, requested=RequestedBudget.of(request), epsilons=epsilons)

@@ -137,7 +137,7 @@ def row_shares(answer: NoisyRows) -> dict[str, float]:
 
 @dataclass(slots=True, repr=False, eq=False)
 class Stopping:
-    """Asks at a desk, and ends the release once answers show that too many cells of a column, or rows, fit nothing.
+    """Asks a curator, and ends the release once answers show that too many cells of a column, or rows, fit nothing.
 
     earlier: answers under a schema that was mended since, whose cost is told; way_out: says how the release goes on.
     """
@@ -165,7 +165,7 @@ class Stopping:
         name = max(bad, key=lambda each: bad[each])
         more = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
         budget = self._settings.request.budget
-        left = left_of(budget, [*self._earlier, *self._answers]).amount
+        left = remaining_budget(budget, [*self._earlier, *self._answers]).amount
         unit = "epsilon" if budget.notion == "pure" else "rho"
         rest = self._way_out if left > 0 else "nothing of its budget is left, and a new release spends again"
         share, most = f"at least about {bad[name]:.0%} of", float(self._settings.most_misfits)
@@ -205,7 +205,7 @@ def way_out_of(transcript: Path | None) -> str:
     return f"then {finish_of(transcript, is_mended=True)} goes on with the rest of its budget"
 
 
-def mended(settings: TableSettings, schema: object) -> TableSettings:
+def mended_settings(settings: TableSettings, schema: object) -> TableSettings:
     """Return the settings of a release that goes on under a mended schema.
 
     settings: those that were debited. Units must stay what they were: a table is cut into rows by its dialect, and into
@@ -251,10 +251,10 @@ def refuse_going_on(settings: TableSettings, answers: Sequence[Answer], earlier:
             "schema",
             code="LW611",
         )
-    if not left_of(settings.request.budget, [*earlier, *answers]).amount:
+    if not remaining_budget(settings.request.budget, [*earlier, *answers]).amount:
         raise ParameterError("the release spent all of its budget before it ended; make a new one", code="LW611")
 
 
-def left_of(budget: Budget, answers: Sequence[Answer]) -> Budget:
+def remaining_budget(budget: Budget, answers: Sequence[Answer]) -> Budget:
     """Return what a budget has left once some answers were given."""
     return Budget(budget.notion, budget.amount - sum((each.question.cost.amount for each in answers), Fraction(0)))

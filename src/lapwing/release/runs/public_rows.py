@@ -19,7 +19,7 @@ from lapwing.mechanisms.registry import MECHANISMS
 from lapwing.mechanisms.shared.base import Mechanism, takes_prior
 from lapwing.mechanisms.shared.priors import MOST_PRIORS, PublicRows, priors_of
 from lapwing.model.certificate.certificate import Certificate
-from lapwing.model.certificate.cost_lines import asked_text
+from lapwing.model.certificate.cost_lines import budget_text
 from lapwing.model.certificate.linked import ONE_OF_SEVERAL
 from lapwing.model.certificate.notices import Notice
 from lapwing.model.certificate.promise import ROW
@@ -28,7 +28,7 @@ from lapwing.model.rows import row_chunks
 from lapwing.release.runs.account_terms import sum_text
 from lapwing.release.runs.generators import generator
 from lapwing.rows.entry import source_of
-from lapwing.rows.guard import guarded
+from lapwing.rows.guard import run_guarded
 from lapwing.rows.source import coded_table
 from lapwing.schema.named_files import digest_of, refuse_private
 from lapwing.schema.scalars import visible
@@ -182,7 +182,7 @@ def _published(
 
     They come to a sum where they promise the same of the same, and neither selected anything.
     """
-    asked = asked_text(paid.total, paid.requested.epsilon, paid.requested.delta)
+    asked = budget_text(paid.total, paid.requested.epsilon, paid.requested.delta)
     terms = {**told, "cost": asked, "relation": paid.relation, "unit": paid.privacy_unit}
     if paid.ledger is None:
         yield Notice("prior_released", terms)
@@ -266,7 +266,7 @@ def with_public_points(mechanism: Mechanism, schema: Schema, seed: int) -> Mecha
     mu = os.fspath(own.rows) if isinstance(own.rows, os.PathLike) else own.rows
     if callable(mu):
         name = f"{CALLABLE}{getattr(mu, '__qualname__', type(mu).__qualname__)}"
-        rows = guarded(
+        rows = run_guarded(
             "the callable mu failed; it is called once as mu(points, rng) and returns a table",
             lambda: mu(own.count, generator(seed, "mu")),
         )

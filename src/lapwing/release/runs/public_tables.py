@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 from lapwing.errors import ParameterError, SchemaError
 from lapwing.mechanisms.registry import MECHANISMS
 from lapwing.mechanisms.shared.base import Mechanism
-from lapwing.rows.guard import guarded
+from lapwing.rows.guard import run_guarded
 from lapwing.schema.named_files import refuse_private
 from lapwing.schema.public_tables.tables import PublicTable, public_tables_from
 from lapwing.schema.scalars import quote
@@ -158,7 +158,7 @@ def _columns_of(frame: Any) -> dict[str, list[object]]:  # noqa: ANN401 - that i
             f"a public table must be a frame, got a {type(frame).__name__}; give a table of counts", code="LW353"
         )
     names = list(frame.columns)
-    return guarded(
+    return run_guarded(
         "the frame of a public table cannot be read", lambda: {str(name): list(frame[name].to_list()) for name in names}
     )
 

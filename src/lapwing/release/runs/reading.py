@@ -23,7 +23,7 @@ from lapwing.release.runs.settings import (
 )
 from lapwing.schema.linked.coded import SMALL
 from lapwing.schema.linked.database import LinkedTables
-from lapwing.schema.scalars import told
+from lapwing.schema.scalars import safe_repr
 from lapwing.schema.schemas import Schema
 
 _ROWS_OF_OTHERS: Final = 4
@@ -61,7 +61,8 @@ def read_settings(
     checked, most = Schema.load(cast("Any", schema)), exact_number("misfits", misfits)
     if not 0 <= most <= 1:
         raise ParameterError(
-            f"misfits must be a share from 0 to 1, got {told(misfits)}; write for example 0.1, or 1 for any number",
+            f"misfits must be a share from 0 to 1, got {safe_repr(misfits)}; write for example 0.1, or 1 for any "
+            "number",
             code="LW304",
         )
     if checked.linked is not None:
@@ -71,7 +72,9 @@ def read_settings(
             prior=prior,
         )
     elif shares is not None:
-        raise ParameterError(f"shares are of linked tables, got {told(shares)} for one; leave it out", code="LW252")
+        raise ParameterError(
+            f"shares are of linked tables, got {safe_repr(shares)} for one; leave it out", code="LW252"
+        )
     request = read_request(epsilon=epsilon, delta=delta, rho=rho)
     drawn: Any = {"seed": chosen_seed(seed, transcript), "is_seeded": seed is not None}
     if checked.linked is not None:
@@ -96,7 +99,8 @@ def refuse_settings_of_one(**given: object) -> None:
     for name, value in given.items():
         if value is not None:
             raise ParameterError(
-                f"linked tables and events in order take no {name}, got {told(value)}: {_WHY_NOT[name]}", code="LW252"
+                f"linked tables and events in order take no {name}, got {safe_repr(value)}: {_WHY_NOT[name]}",
+                code="LW252",
             )
 
 
@@ -168,7 +172,7 @@ def _check_tables(linked: LinkedTables, what: str, value: Mapping[Any, Any]) -> 
     for name in value:
         if name not in linked.names:
             raise ParameterError(
-                f"{what} names the table {told(name)}, which is not there; tables are {', '.join(linked.names)}",
+                f"{what} names the table {safe_repr(name)}, which is not there; tables are {', '.join(linked.names)}",
                 code="LW301",
             )
 

@@ -29,14 +29,14 @@ from lapwing.kernel.budget.store import place_of
 from lapwing.kernel.codec import KNOWN
 from lapwing.kernel.noise.bits import BitSource, SystemBits
 from lapwing.kernel.questions.questions import RECORDS, Answer
-from lapwing.kernel.room.begun import Begun, finish_of
+from lapwing.kernel.room.begun import BegunRun, finish_of
 from lapwing.kernel.room.holds import transcripts_of
-from lapwing.kernel.room.opening import Desk, open_room, public_terms
+from lapwing.kernel.room.opening import CuratorHandle, open_room, public_terms
 from lapwing.kernel.room.transcript import (
     AnswerSink,
     NoTranscript,
     TranscriptFile,
-    Watched,
+    WatchedSink,
     answer_line,
     continue_transcript,
     create_transcript,
@@ -45,14 +45,20 @@ from lapwing.kernel.room.transcript import (
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.on_demand import extra
 from lapwing.release.runs.account_terms import everywhere
-from lapwing.release.runs.misfits import ENDED, left_of
+from lapwing.release.runs.misfits import ENDED, remaining_budget
 from lapwing.release.runs.settings import SETTINGS, Settings, spending_of
-from lapwing.release.runs.transcripts import is_answered, leave_folder, lost_debit, make_folder, unpaid_transcripts
-from lapwing.release.runs.unaccounted import Spent, remember
+from lapwing.release.runs.transcripts import (
+    is_answered,
+    leave_folder,
+    lost_debit_error,
+    make_folder,
+    unpaid_transcripts,
+)
+from lapwing.release.runs.unaccounted import UnaccountedRun, remember
 from lapwing.rows.counting import CodedSource
 from lapwing.rows.source import coded_table
 from lapwing.schema.named_files import refuse_private
-from lapwing.schema.scalars import path_text, told, visible
+from lapwing.schema.scalars import path_text, safe_repr, visible
 from lapwing.schema.schemas import Schema
 from lapwing.version import code_fingerprint
 
@@ -107,7 +113,7 @@ class Run:
     """A paid run: where it is recorded, what pays for it, and what was answered already.
 
     What is done with it is a task, ``task(source, settings, terms, run)``: it refuses what can be refused, asks at
-    `desk`, and returns a function of the answers, the settings and the seed.
+    `curator`, and returns a function of the answers, the settings and the seed.
 
     debit: commits the ledger entry, once; raises when the ledger refuses; secret_bits: makes the source of secret
     randomness, after the debit; recorded: answers of an interrupted run, given again without a draw; parts: of several
@@ -129,7 +135,7 @@ class Run:
         own = tuple(answer for name, answer in zip(self.parts, self.recorded, strict=True) if name == part)
         return replace(self, part=part, recorded=own)
 
-    def desk(
+    def curator(
         self,
         source: CodedSource,
         schema: Schema,
@@ -138,7 +144,7 @@ class Run:
         *,
         watch: Callable[[Sequence[Answer]], None] = _nobody,
         delta: Fraction = Fraction(0),
-    ) -> Desk:
+    ) -> CuratorHandle:
         """Debit, and return where questions are answered, with what a budget has left after `earlier`.
 
         watch: is shown new answers once they are durable.
@@ -147,10 +153,10 @@ class Run:
             source,
             schema,
             terms,
-            left_of(budget, self.earlier),
+            remaining_budget(budget, self.earlier),
             debit=self.debit,
             secret_bits=self.secret_bits,
-            sink=Watched(self.sink, watch, self.part),
+            sink=WatchedSink(self.sink, watch, self.part),
             recorded=self.recorded,
             delta=delta,
             most_cells=self.most_cells,
@@ -168,7 +174,7 @@ def new_records(ledger: object, dataset: str | None, transcript: object, setting
     if ledger is None:
         if dataset is not None:
             raise ParameterError(
-                f"data set {told(dataset)} is an account of a ledger; give the ledger too", code="LW413"
+                f"data set {safe_repr(dataset)} is an account of a ledger; give the ledger too", code="LW413"
             )
         _policy_check(settings)()
         return Records(release_id=release_id, ledger=None, dataset=None, transcript=path)
@@ -177,7 +183,7 @@ def new_records(ledger: object, dataset: str | None, transcript: object, setting
     name = book.balance(dataset).dataset
     lost = unpaid_transcripts(place)
     if lost:
-        raise lost_debit(lost[0])
+        raise lost_debit_error(lost[0])
     _policy_check(settings)(opened=book.opening(name), entries=partial(book.history, name))
     if path is None:
         path = transcripts_of(place) / f"{release_id}.jsonl"
@@ -283,10 +289,10 @@ class AccountedSink:
             return False
 
 
-def _spent(settings: PaidSettings) -> Spent:
+def _spent(settings: PaidSettings) -> UnaccountedRun:
     """Return what is remembered of a run that no ledger knows."""
     schema, request = settings.schema, settings.request
-    return Spent(
+    return UnaccountedRun(
         columns=frozenset(schema.names),
         relation=settings.relation,
         is_of_rows=schema.privacy_unit is None,
@@ -302,7 +308,7 @@ def _digest(document: Mapping[str, Any]) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Taken:
+class ResumedTranscript:
     """A transcript that was taken up: nobody else goes on from it until it is closed."""
 
     path: Path
@@ -320,13 +326,13 @@ class Taken:
         self.file.close()
 
 
-def take_up(path: Path) -> Taken:
+def take_up(path: Path) -> ResumedTranscript:
     """Take up a transcript; a DataError where that cannot be."""
     file, header, recorded = continue_transcript(path)
-    return Taken(path=path, file=file, header=header, recorded=recorded)
+    return ResumedTranscript(path=path, file=file, header=header, recorded=recorded)
 
 
-def records_of(taken: Taken) -> Records:
+def records_of(taken: ResumedTranscript) -> Records:
     """Return where the run of a transcript was recorded; the ledger must be one of Lapwing's."""
     records = RECORDS.read(Records, taken.header.get("records"), transcript=taken.path)
     refuse_private(records.ledger, "the ledger that the transcript names")
@@ -334,7 +340,7 @@ def records_of(taken: Taken) -> Records:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Book:
+class RunRecords:
     """Where a paid run is to be recorded, as its caller says; the transcript may be there, of the same run.
 
     taken: the transcript, where it was taken up before.
@@ -343,7 +349,7 @@ class Book:
     ledger: object = None
     dataset: str | None = None
     transcript: object = None
-    taken: Taken | None = None
+    taken: ResumedTranscript | None = None
 
     @property
     def path(self) -> Path | None:
@@ -357,7 +363,7 @@ class Book:
         return new_records(self.ledger, self.dataset, self.transcript, settings)
 
     @contextmanager
-    def taken_up(self, fresh: Records | None) -> Iterator["Book"]:
+    def taken_up(self, fresh: Records | None) -> Iterator["RunRecords"]:
         """Take up the transcript unless the run is `fresh`, and let go of it at the end."""
         if fresh is not None:
             yield self
@@ -404,7 +410,7 @@ class Book:
         own = parts[len(earlier) :]
         return sink, Run(records=records, debit=debit, sink=sink, recorded=recorded, parts=own, earlier=earlier)
 
-    def _same(self, taken: Taken, settings: PaidSettings, terms: Terms) -> Records | None:
+    def _same(self, taken: ResumedTranscript, settings: PaidSettings, terms: Terms) -> Records | None:
         """Return where the run of a transcript was recorded, or None where it is another one."""
         wanted = json.loads(json.dumps({"settings": SETTINGS.write(settings), "terms": RECORDS.write(terms)}))
         if any(taken.header.get(key) != value for key, value in wanted.items()):
@@ -421,7 +427,7 @@ class Book:
         return records if is_same else None
 
 
-def _say_repeated(taken: Taken) -> None:
+def _say_repeated(taken: ResumedTranscript) -> None:
     """Warn whoever repeats a call that its rows are hardly asked; a filter that raises does not stop what is paid."""
     with suppress(LapwingWarning):
         warn(
@@ -480,7 +486,7 @@ def resumable(transcript: Path | None, work: Callable[[], T]) -> T:
     raise type(failure)(f"{failure}; {way_out}", code=failure.code)
 
 
-def kept_transcript(begun: Begun) -> Path | None:
+def kept_transcript(begun: BegunRun) -> Path | None:
     """Return the transcript that finishes an interrupted run; None, and none is left, where nothing of it was paid."""
     path = begun.transcript
     if not begun.is_new or _is_debited(begun.ledger, begun.dataset, begun.release_id):
@@ -531,7 +537,7 @@ def paid_run(sink: AccountedSink, run: Run, task: Callable[[Run], T]) -> T:
     return resumable(run.records.transcript, done)
 
 
-def run_paid(data: object, settings: PaidSettings, book: Book, task: Callable[..., T], *, rows: int | None) -> T:
+def run_paid(data: object, settings: PaidSettings, book: RunRecords, task: Callable[..., T], *, rows: int | None) -> T:
     """Read the rows of one table, begin or take up the record, and do a task; rows: a public guess of their number."""
     fresh = book.fresh(settings)
     with coded_table(data, settings.schema, is_paid=True) as source:

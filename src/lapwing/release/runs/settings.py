@@ -19,7 +19,7 @@ from lapwing.mechanisms.registry import (
     settings_of,
 )
 from lapwing.mechanisms.shared.base import Mechanism
-from lapwing.model.certificate.cost_lines import Requested
+from lapwing.model.certificate.cost_lines import RequestedBudget
 from lapwing.release.runs.public_rows import (
     file_digests,
     points_digest,
@@ -31,7 +31,7 @@ from lapwing.release.runs.public_tables import check_priors
 from lapwing.release.runs.spending import Spending
 from lapwing.schema.linked.database import LinkedTables, with_files
 from lapwing.schema.public_tables.cells import public_total
-from lapwing.schema.scalars import told
+from lapwing.schema.scalars import safe_repr
 from lapwing.schema.schemas import Schema
 
 MOST_MISFITS: Final = Fraction(1, 10)
@@ -269,8 +269,8 @@ def usable_mechanism(mechanism: object) -> Mechanism:
     given = mechanism.mechanism if isinstance(mechanism, Trusted) else mechanism
     if not isinstance(given, Mechanism):
         raise ParameterError(
-            f"mechanism must be a name or settings such as Independent(), got {told(given)}; derive a class of your "
-            "own from lapwing.Mechanism",
+            f"mechanism must be a name or settings such as Independent(), got {safe_repr(given)}; derive a class of "
+            "your own from lapwing.Mechanism",
             code="LW305",
         )
     if given is mechanism and not is_known(given):
@@ -318,11 +318,11 @@ def _mechanism(values: object) -> Mechanism:
 
 def _request(values: object) -> BudgetRequest:
     """Read back what was asked for."""
-    return read_request(**asdict(SETTINGS.read(Requested, values)))
+    return read_request(**asdict(SETTINGS.read(RequestedBudget, values)))
 
 
 _LEAVES: Final[Mapping[Any, Leaf]] = {
-    BudgetRequest: (lambda request: SETTINGS.write(Requested.of(request)), _request),
+    BudgetRequest: (lambda request: SETTINGS.write(RequestedBudget.of(request)), _request),
     Fraction: (str, read_exact),
     LinkedTables: (LinkedTables.to_dict, LinkedTables.from_dict),
     Mechanism: (lambda each: {"name": name_in_files(each), "settings": settings_of(each)}, _mechanism),

@@ -65,7 +65,7 @@ def _folders(ledger: str | os.PathLike[str]) -> list[Path]:
     return [each for each in dict.fromkeys(found) if each.is_dir()]
 
 
-def lost_debit(transcript: Path) -> BudgetError:
+def lost_debit_error(transcript: Path) -> BudgetError:
     """Return the refusal of a ledger that lacks the debit of ``transcript``."""
     return BudgetError(
         f"the release of the transcript {transcript} has answers and the ledger beside it has no debit, so an older "

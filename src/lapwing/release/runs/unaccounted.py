@@ -23,7 +23,7 @@ _STEP: Final = Fraction(1, 10**6)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Spent:
+class UnaccountedRun:
     """What one run without a ledger cost: of which columns, and under which terms; delta: that it was asked for at.
 
     selected: the δ of its selections.
@@ -36,17 +36,17 @@ class Spent:
     delta: Fraction | None
     selected: Fraction
 
-    def adds_to(self, other: "Spent") -> bool:
+    def adds_to(self, other: "UnaccountedRun") -> bool:
         """Return whether both are of one table, as far as can be told without looking at any."""
         alike = (self.relation, self.is_of_rows) == (other.relation, other.is_of_rows)
         return alike and (self.columns <= other.columns or other.columns <= self.columns)
 
 
-_SPENT: Final[dict[str, Spent]] = {}
+_SPENT: Final[dict[str, UnaccountedRun]] = {}
 _UNTOLD: Final[dict[str, str]] = {}
 
 
-def remember(release_id: str, spent: Spent) -> None:
+def remember(release_id: str, spent: UnaccountedRun) -> None:
     """Remember what a run is paid for without a ledger, once however often it is resumed."""
     with _LOCK:
         if release_id in _SPENT:
@@ -54,7 +54,7 @@ def remember(release_id: str, spent: Spent) -> None:
         _SPENT[release_id] = spent
         alike = {each: other for each, other in _SPENT.items() if other.adds_to(spent)}
         if len(alike) > 1:
-            _UNTOLD[release_id] = _told(spent, alike)
+            _UNTOLD[release_id] = _run_text(spent, alike)
 
 
 def tell() -> None:
@@ -67,7 +67,7 @@ def tell() -> None:
             warn(SpendingWarning(each, code="LW908"))
 
 
-def _told(last: Spent, alike: Mapping[str, Spent]) -> str:
+def _run_text(last: UnaccountedRun, alike: Mapping[str, UnaccountedRun]) -> str:
     sums = _sum_budgets(last, [*alike.values()])
     return (
         f"{len(alike)} releases of these columns were paid for in this process and none is in a ledger; if they are of "
@@ -75,7 +75,7 @@ def _told(last: Spent, alike: Mapping[str, Spent]) -> str:
     )
 
 
-def _sum_budgets(last: Spent, alike: list[Spent]) -> str:
+def _sum_budgets(last: UnaccountedRun, alike: list[UnaccountedRun]) -> str:
     """Return the sum of budgets in ε, at the δ of the last one where ρ adds up; the δ of selections are added."""
     if all(each.budget.notion == "pure" for each in alike):
         return f"epsilon {as_text(sum((each.budget.epsilon for each in alike), Fraction(0)))}"

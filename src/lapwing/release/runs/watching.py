@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 from lapwing.errors import CallInterrupted, LapwingError, ParameterError, visible
 from lapwing.kernel.questions.misfit_rows.question import NoisyRows
 from lapwing.kernel.questions.questions import Answer
-from lapwing.kernel.questions.select_worst.question import Selected
-from lapwing.kernel.room.begun import Finish, finished_by, followed_runs, resumed
+from lapwing.kernel.questions.select_worst.question import Selection
+from lapwing.kernel.room.begun import Finish, collect_runs, finished_by, resume_hint
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -59,7 +59,7 @@ def _holding(variable: ContextVar[T], value: T) -> Iterator[None]:
         variable.reset(token)
 
 
-def watched(watch: Watch) -> contextlib.AbstractContextManager[None]:
+def watch_releases(watch: Watch) -> contextlib.AbstractContextManager[None]:
     """Tell ``watch`` of every step of the releases that are made inside; elsewhere nobody is told.
 
     watch: gets a `Progress` before the first answer and its debit, and after each; after one that watches outside.
@@ -74,7 +74,7 @@ def watched(watch: Watch) -> contextlib.AbstractContextManager[None]:
     return _holding(_WATCH, both)
 
 
-def told(step: str, share: float) -> None:
+def report_progress(step: str, share: float) -> None:
     """Tell whoever watches of a step; nobody where nobody does.
 
     share: part of the work that is done, 0 to 1.
@@ -100,7 +100,7 @@ def untold() -> contextlib.AbstractContextManager[None]:
     return _holding(_WATCH, None)
 
 
-def counted(total: int, step: str) -> Callable[[int], None]:
+def progress_counter(total: int, step: str) -> Callable[[int], None]:
     """Return what tells whoever watches now that more of ``total`` is done; it is called by any thread."""
     watch, lock, done = _WATCH.get(), threading.Lock(), 0
 
@@ -133,11 +133,11 @@ class ReleaseProgress:
             if isinstance(answer, NoisyRows):
                 continue
             self._one_way += len(answer.question.columns) == 1
-            is_table = len(answer.question.columns) > 1 and not isinstance(answer, Selected)
+            is_table = len(answer.question.columns) > 1 and not isinstance(answer, Selection)
             self._rounds += is_table and not self._is_table
             self._is_table = is_table
         if _WATCH.get() is not None:
-            told(self._step(), float(self._spent / self._settings.request.budget.amount))
+            report_progress(self._step(), float(self._spent / self._settings.request.budget.amount))
 
     def _step(self) -> str:
         """Say what comes next."""
@@ -163,7 +163,7 @@ class StoppedError(LapwingError):
 
 @contextlib.contextmanager
 def following(
-    progress: ProgressLike, *, first: str = "reading and counting", of: str = _BUDGET, finish: Finish = resumed
+    progress: ProgressLike, *, first: str = "reading and counting", of: str = _BUDGET, finish: Finish = resume_hint
 ) -> Iterator[None]:
     """Show how far the work inside is, and say in a sentence what to do where it is ended before its time.
 
@@ -174,9 +174,9 @@ def following(
         yield
         return
     reason, is_stopped = "", False
-    with followed_runs() as begun:
+    with collect_runs() as begun:
         try:
-            with shown(progress, first=first, of=of), finished_by(finish):
+            with show_progress(progress, first=first, of=of), finished_by(finish):
                 yield
         except KeyboardInterrupt:
             reason = "interrupted"
@@ -194,7 +194,7 @@ def following(
 
 
 @contextlib.contextmanager
-def shown(progress: ProgressLike, *, first: str, of: str) -> Iterator[None]:
+def show_progress(progress: ProgressLike, *, first: str, of: str) -> Iterator[None]:
     """Show how far the work inside is, and nothing else."""
     if progress is not None and not isinstance(progress, bool) and not callable(progress):
         raise ParameterError(
@@ -203,11 +203,11 @@ def shown(progress: ProgressLike, *, first: str, of: str) -> Iterator[None]:
         )
     with _holding(_IS_DECIDED, True), contextlib.ExitStack() as stack:
         if callable(progress):
-            stack.enter_context(watched(_asked(progress)))
+            stack.enter_context(watch_releases(_asked(progress)))
         elif screen := _screen(progress, of):
             late = _Late(screen, first, 0.0 if progress else _AFTER)
             stack.callback(late.close)
-            stack.enter_context(watched(late.show))
+            stack.enter_context(watch_releases(late.show))
         yield
 
 

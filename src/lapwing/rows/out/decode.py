@@ -10,7 +10,7 @@ import polars as pl
 from lapwing.schema.fields import Field
 from lapwing.schema.scalars import parse_date, parse_datetime
 from lapwing.schema.schemas import Schema
-from lapwing.schema.values import exact_cells, shown, special_numbers
+from lapwing.schema.values import exact_cells, shown_values, special_numbers
 
 _MOST_DECIMALS: Final = 22  # powers of ten up to here are exact as floats
 
@@ -78,7 +78,7 @@ def _ranged_column(field: Field, codes: np.ndarray) -> pl.Series:
         for code, value in exact_cells(field).items():
             values[codes == code] = value
     else:
-        values = shown(field).ends(regular)[0]
+        values = shown_values(field).ends(regular)[0]
     for position, value in enumerate(special):
         values[codes == field.domain.values + position] = value
     if field.type == "date":

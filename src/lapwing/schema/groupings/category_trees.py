@@ -13,7 +13,7 @@ import numpy.typing as npt
 from lapwing.errors import SchemaError
 from lapwing.schema.checks import field_error
 from lapwing.schema.scalars import is_encodable, quote, whole_number
-from lapwing.schema.typed import Typed
+from lapwing.schema.typed import TypedObject
 
 MAX_TIERS: Final = 8
 """Most branches that lie one in another."""
@@ -49,7 +49,7 @@ def check_tree(name: str, value: object) -> CategoryTree | None:
         way_out = '{"prefixes": [1, 3]}, to which "fold": true may be added, or {"parents": {"250.01": "250"}}'
         said = f"must be an object with one key, prefixes or parents, got {quote(value)}; write it as {way_out}"
         raise field_error(name, f"hierarchy {said}", "LW215")
-    own = Typed(source, f"field {quote(name)}: hierarchy")
+    own = TypedObject(source, f"field {quote(name)}: hierarchy")
     own.only(("prefixes", "fold") if "prefixes" in source else ("parents",), code="LW215")
     if "prefixes" in source:
         return Prefixes(_checked_prefixes(name, own.listed("prefixes")), fold=own.flag("fold"))

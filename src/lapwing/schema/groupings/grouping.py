@@ -131,12 +131,12 @@ def identity(domain: Domain) -> Grouping:
     return Grouping(domain.values, domain.reserved, "shift", 0)
 
 
-def shifted(domain: Domain, bits: int) -> Grouping:
+def prefix_grouping(domain: Domain, bits: int) -> Grouping:
     """Return the grouping of regular codes by all but their lowest bits."""
     return Grouping(domain.values, domain.reserved, "shift", bits)
 
 
-def cut(domain: Domain, cuts: Sequence[int] | npt.NDArray[np.integer]) -> Grouping:
+def interval_grouping(domain: Domain, cuts: Sequence[int] | npt.NDArray[np.integer]) -> Grouping:
     """Return the grouping of regular codes into intervals; `cuts` are the first codes of all groups but the first."""
     return Grouping(domain.values, domain.reserved, "cuts", cuts=cast(npt.NDArray[np.int64], cuts))
 
@@ -152,11 +152,11 @@ def evenly(domain: Domain, groups: int) -> Grouping:
     if groups >= domain.values:
         return identity(domain)
     if domain.continuous:
-        return shifted(domain, (domain.values - 1).bit_length() - (groups.bit_length() - 1))
+        return prefix_grouping(domain, (domain.values - 1).bit_length() - (groups.bit_length() - 1))
     # Start i is floor(i * values / groups), split so that no product passes 2**63.
     whole, rest = divmod(domain.values, groups)
     index = np.arange(1, groups, dtype=np.int64)
-    return cut(domain, index * whole + index * rest // groups)
+    return interval_grouping(domain, index * whole + index * rest // groups)
 
 
 def _integers(name: str, entries: object, wanted: bool) -> npt.NDArray[np.int64]:

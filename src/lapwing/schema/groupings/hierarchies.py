@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from lapwing.errors import ParameterError
 from lapwing.schema.groupings.domains import MAX_VALUES, Domain
-from lapwing.schema.groupings.grouping import MAX_ENTRIES, Grouping, cut, part_error, shifted
+from lapwing.schema.groupings.grouping import MAX_ENTRIES, Grouping, interval_grouping, part_error, prefix_grouping
 from lapwing.schema.scalars import check_whole_number
 
 MAX_LEVELS: Final = 64
@@ -143,8 +143,8 @@ def _as_grouping(domain: Domain, cuts: _Array) -> Grouping:
     bits = first.bit_length() - 1
     is_even = first == 1 << bits and cuts.size == (domain.values - 1) >> bits
     if is_even and np.array_equal(cuts, np.arange(1, cuts.size + 1, dtype=np.int64) << bits):
-        return shifted(domain, bits)
-    return cut(domain, cuts)
+        return prefix_grouping(domain, bits)
+    return interval_grouping(domain, cuts)
 
 
 def _readonly_codes(name: str, entries: object) -> _Array:
@@ -185,7 +185,7 @@ def _check_nesting(levels: _Array) -> None:
 _MERGES: Final = 512
 
 
-def told_apart(groupings: Sequence[Grouping]) -> tuple[_Array, _Array]:
+def common_refinement(groupings: Sequence[Grouping]) -> tuple[_Array, _Array]:
     """Return the first code of each run that some groupings of one domain treat alike, and its group in each."""
     pieces = [grouping.pieces() for grouping in groupings]
     starts = np.unique(np.concatenate([first for first, _, _ in pieces]))

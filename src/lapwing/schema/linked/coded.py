@@ -145,7 +145,7 @@ def coded_schema(linked: _Tree, name: str) -> Schema:
             "name"
         )
     rules = _rules_of(linked, name)
-    return told(
+    return reword_errors(
         lambda: replace(
             table.schema,
             fields=tuple(fields),
@@ -233,7 +233,7 @@ def _where_it_stands(said: str, *, rules: Sequence[_Named]) -> str:
     return re.sub(r"(rules? |, | and )(\d+)(?= \()", lambda found: found[1] + names.get(found[2], found[2]), said)
 
 
-def told(make: Callable[[], T], words: Callable[[str], str]) -> T:
+def reword_errors(make: Callable[[], T], words: Callable[[str], str]) -> T:
     """Return what is made; an error about it is put in other words, such as of which table it is."""
     try:
         return make()

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from lapwing.errors import ParameterError
-from lapwing.on_demand import Told
+from lapwing.on_demand import Describable
 from lapwing.schema.linked import reading
 from lapwing.schema.linked.coded import Lag, check_rules, coded_schema, given_names, lag_of
 from lapwing.schema.linked.lookups import without_cells
@@ -21,7 +21,7 @@ __all__ = ["LinkedTables", "linked_from"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LinkedTables(Told):
+class LinkedTables(Describable):
     """What a schema says of linked tables: households and persons, patients and their stays, or events in order.
 
     Parameters
@@ -106,7 +106,7 @@ class LinkedTables(Told):
     @property
     def protected(self) -> str:
         """What is protected, in a few sentences."""
-        return str(self._told("protected rows"))
+        return str(self._in_words("protected rows"))
 
     def table(self, name: str) -> LinkedTable:
         """Return the private table of a name."""

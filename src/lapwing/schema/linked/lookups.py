@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from lapwing.errors import SchemaError
-from lapwing.schema.linked.coded import told
-from lapwing.schema.linked.tables import Lookup, called, fields_of, refusal
-from lapwing.schema.named_files import Identity, opened, refuse_private
+from lapwing.schema.linked.coded import reword_errors
+from lapwing.schema.linked.tables import Lookup, fields_of, refusal, table_title
+from lapwing.schema.named_files import Identity, open_public_file, refuse_private
 from lapwing.schema.scalars import quote, whole_number
 from lapwing.schema.schemas import Schema
 from lapwing.schema.typed import MAX_BYTES, check_object
@@ -82,7 +82,7 @@ def _of_rows(name: str, source: Mapping[str, Any], rows: Sequence[object]) -> Lo
     found = tuple(_row(name, row, fields) for row in rows)
     columns = zip(*found, strict=True) if found else [()] * len(fields)
     own["fields"] = [_of_values(field, cells) for field, cells in zip(fields, columns, strict=True)]
-    schema = told(lambda: Schema.load(own), lambda said: f"{name}: {said}")
+    schema = reword_errors(lambda: Schema.load(own), lambda said: f"{name}: {said}")
     lookup = Lookup(name=name, schema=schema, key=source["primaryKey"], rows=found)
     if not found or len(set(lookup.keys)) < len(found) or None in lookup.keys:
         raise refusal(f"{name}: the public table needs rows, each with its own {lookup.key}")
@@ -96,7 +96,7 @@ def _of_file(name: str, source: Mapping[str, Any], beside: PublicFiles, given: s
     path = beside.folder / given
     if beside.stand_in:
         return _of_rows(name, source, [[_MADE_UP.get(field.get("type"), 1) for field in source["fields"]]])
-    refuse_private(path, called(name))
+    refuse_private(path, table_title(name))
     try:
         rows, identity = _rows_in(path, beside.folder, name)
         return replace(_of_rows(name, source, rows), path=path, identity=identity, file=path.name)
@@ -113,7 +113,7 @@ def _rows_in(path: Path, folder: Path, name: str) -> tuple[list[object], Identit
     """Return the rows of a CSV file, where an empty cell is missing, and which file it is; a ValueError if none."""
     if not path.resolve().is_relative_to(folder.resolve()):  # a link that leads elsewhere
         raise ValueError
-    with opened(path, called(name)) as (file, identity):
+    with open_public_file(path, table_title(name)) as (file, identity):
         content = file.read(MAX_BYTES + 1)
     if len(content) > MAX_BYTES:
         raise ValueError

@@ -6,14 +6,14 @@ from typing import Any, Final
 
 from lapwing.errors import SchemaError
 from lapwing.schema.files import field_to_dict
-from lapwing.schema.linked.coded import GAP, LEFT, NUMBER, PREVIOUS, SECOND, count_field, told
+from lapwing.schema.linked.coded import GAP, LEFT, NUMBER, PREVIOUS, SECOND, count_field, reword_errors
 from lapwing.schema.linked.lookups import LINKS, PublicFiles, lookup_from, with_values
 from lapwing.schema.linked.tables import MOST_ROWS, LinkedTable, Lookup, RowOrder, fields_of, refusal
 from lapwing.schema.public_tables.tables import public_tables_from
 from lapwing.schema.rules.rules import Rule, rule_to_dict, rules_from
-from lapwing.schema.scalars import quote, repeated, visible, whole_number
+from lapwing.schema.scalars import find_duplicate, quote, visible, whole_number
 from lapwing.schema.schemas import Schema
-from lapwing.schema.typed import Typed, check_object
+from lapwing.schema.typed import TypedObject, check_object
 
 _TOP: Final = ("tables", "rules")
 _TWO: Final = ("parent", "child", "key", "maxChildren", "count", "rules")
@@ -32,7 +32,7 @@ def parts_from(value: object, folder: Path | None, *, stand_in: bool = False) ->
     beside = None if folder is None else PublicFiles(folder, stand_in)
     found = check_object(value, "the schema of linked tables")
     if "tables" in found:
-        Typed(found, "the schema of linked tables").only(_TOP)
+        TypedObject(found, "the schema of linked tables").only(_TOP)
         return _of_tables(check_object(found["tables"], "tables"), found.get("rules"), beside)
     if found.get("order") is not None:
         return _of_events(found)
@@ -95,7 +95,7 @@ def _described(table: LinkedTable) -> dict[str, Any]:
 
 def _of_two(found: Mapping[str, Any], beside: PublicFiles | None) -> dict[str, Any]:
     """Read ``{"parent": ..., "child": ..., "key": ..., "maxChildren": ...}``."""
-    own = Typed.of(found, "the schema of linked tables", "LW250").only(_TWO)
+    own = TypedObject.of(found, "the schema of linked tables", "LW250").only(_TWO)
     key, count = own.text("key", None), own.text("count", _COUNT, is_name=True)
     own.whole("maxChildren", 1, MOST_ROWS)
     tables = {
@@ -115,9 +115,9 @@ def _of_two(found: Mapping[str, Any], beside: PublicFiles | None) -> dict[str, A
 
 def _of_events(found: Mapping[str, Any]) -> dict[str, Any]:
     """Read a schema with ``privacyUnit`` and ``order``: persons, who are their events, and these."""
-    unit = Typed.of(found.get("privacyUnit"), "privacyUnit").only(("field", "maxRows"))
+    unit = TypedObject.of(found.get("privacyUnit"), "privacyUnit").only(("field", "maxRows"))
     key, fields = unit("field"), fields_of("the schema of events", found)
-    constant = Typed(found, "the schema of events", "LW250").listed("constant")
+    constant = TypedObject(found, "the schema of events", "LW250").listed("constant")
     names = [field["name"] for field in fields]
     for name in (key, *constant):
         if name not in names:
@@ -198,7 +198,7 @@ _Links = tuple[str | None, str | None, dict[str, str]]
 
 def _links(name: str, source: Mapping[str, Any], private: Mapping[str, Any], lookups: Mapping[str, Lookup]) -> _Links:
     """Return what a table refers to."""
-    keys = Typed(source, name).inner("foreignKeys").values
+    keys = TypedObject(source, name).inner("foreignKeys").values
     for column, table in keys.items():
         if not isinstance(table, str) or table not in (*private, *lookups):
             raise refusal(
@@ -233,7 +233,7 @@ def _table(
     own = {key: value for key, value in source.items() if key not in LINKS}
     own["fields"] = [_referring(field, public, lookups) for field in fields_of(name, source)]
     names = [field["name"] for field in own["fields"]]
-    for count in repeated([*names, *(count for count, _ in counts)]):
+    for count in find_duplicate([*names, *(count for count, _ in counts)]):
         raise refusal(
             f"{name}: {quote(count)} is a column already, and the number of rows of a child table would be called so "
             'too; give another name under "count"'
@@ -248,7 +248,7 @@ def _table(
         raise refusal(f'{name} needs a "primaryKey", whose values are the privacy units')
     return LinkedTable(
         name=name,
-        schema=told(lambda: Schema.load(own), lambda said: f"{name}: {said}"),
+        schema=reword_errors(lambda: Schema.load(own), lambda said: f"{name}: {said}"),
         key=key,
         parent=parent,
         link=link,
@@ -262,7 +262,7 @@ def _table(
 
 def _count_of(name: str, source: Mapping[str, Any]) -> str:
     """Return what the number of a child table's rows is called."""
-    return Typed(source, name, "LW250").text("count", name, is_name=True)
+    return TypedObject(source, name, "LW250").text("count", name, is_name=True)
 
 
 def _referring(field: Mapping[str, Any], public: Mapping[str, str], lookups: Mapping[str, Lookup]) -> Mapping[str, Any]:

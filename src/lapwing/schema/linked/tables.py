@@ -11,7 +11,7 @@ from lapwing.schema.named_files import Identity, refuse_private
 from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import Schema
 from lapwing.schema.short import short
-from lapwing.schema.typed import Typed
+from lapwing.schema.typed import TypedObject
 
 MOST_ROWS: Final = 10_000
 """Most rows of one parent row that may be used."""
@@ -22,7 +22,7 @@ def refusal(said: str) -> SchemaError:
     return SchemaError(said, code="LW250")
 
 
-def called(name: str) -> str:
+def table_title(name: str) -> str:
     """Return what sentences call a public table."""
     return f"the public table {quote(name)} of the schema"
 
@@ -56,7 +56,7 @@ class RowOrder:
     @classmethod
     def load(cls, value: object) -> "RowOrder":
         """Return an order from its column, or from ``{"by": ..., "descending": ...}``."""
-        source = Typed.of({"by": value} if isinstance(value, str) else value, "order", "LW250")
+        source = TypedObject.of({"by": value} if isinstance(value, str) else value, "order", "LW250")
         source.only(("by", "descending"), code="LW250")
         return cls(by=source.text("by", None), descending=source.flag("descending"))
 
@@ -81,7 +81,7 @@ class Lookup:
 
     def refuse_private(self) -> None:
         """Refuse a file that is a private table of the call, by the name it has and as the file that was read."""
-        refuse_private(self.path, called(self.name), self.identity)
+        refuse_private(self.path, table_title(self.name), self.identity)
 
     @property
     def keys(self) -> tuple[Any, ...]:
@@ -129,7 +129,7 @@ class LinkedTable:
 
     def __post_init__(self) -> None:
         hint = "; it is the number of rows of one parent that are used at most"
-        own = Typed({"maxRows": self.max_rows}, self.name, "LW250")
+        own = TypedObject({"maxRows": self.max_rows}, self.name, "LW250")
         object.__setattr__(self, "max_rows", own.whole("maxRows", 1, MOST_ROWS, hint=hint))
         if self.order is not None:
             self._check_order(self.order.by)

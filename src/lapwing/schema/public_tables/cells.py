@@ -13,7 +13,7 @@ from lapwing.maths.runs import merge_runs
 from lapwing.schema.conditions import Asker, Between, item_reader, reader
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.grouping import Grouping
-from lapwing.schema.groupings.hierarchies import told_apart
+from lapwing.schema.groupings.hierarchies import common_refinement
 from lapwing.schema.public_tables.tables import Condition, PublicTable
 from lapwing.schema.rules.codes import DependencyRule, RuledSchema, components
 from lapwing.schema.rules.coding import parts_of
@@ -167,7 +167,7 @@ def _common(one: CodedTable, two: CodedTable, shared: Sequence[str]) -> tuple[np
     found = [np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64)]
     for name in shared:
         groupings = [table.grouping_of(name) for table in (one, two)]
-        groups = np.unique(told_apart(groupings)[1], axis=1)
+        groups = np.unique(common_refinement(groupings)[1], axis=1)
         found = [
             (each[:, None] * grouping.groups + own[None, :]).reshape(-1)
             for each, grouping, own in zip(found, groupings, groups, strict=True)

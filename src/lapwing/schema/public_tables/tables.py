@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, cast
 
 from lapwing.errors import SchemaError
-from lapwing.on_demand import Loaded
+from lapwing.on_demand import LazyFunction
 from lapwing.schema.conditions import Condition as Items
 from lapwing.schema.conditions import Item, condition_from, condition_to_value
 from lapwing.schema.scalars import MOST_ROWS, finite_number, is_among, is_encodable, quote, visible, whole_number
 from lapwing.schema.short import short
-from lapwing.schema.typed import Typed
+from lapwing.schema.typed import TypedObject
 
 HOLDS: Final = ("exact", "prior")
 MOST_TABLES: Final = 100
@@ -87,12 +87,12 @@ class PublicTable:
 
     __repr__ = short
 
-    from_frame = Loaded("from_frame")
+    from_frame = LazyFunction("from_frame")
 
     def __post_init__(self) -> None:
         values = {key: getattr(self, key) for key in _KEYS}
-        object.__setattr__(self, "columns", Typed(values, "a public table", "LW240").names("columns"))
-        own = Typed(values, self.name, "LW240")
+        object.__setattr__(self, "columns", TypedObject(values, "a public table", "LW240").names("columns"))
+        own = TypedObject(values, self.name, "LW240")
         if not isinstance(self.source, str) or not self.source.strip() or len(self.source) > _LONGEST:
             raise SchemaError(f"{self.name} has no source of 1 to {_LONGEST} characters; {_WAY_OUT}", code="LW241")
         if not is_encodable(self.source) or not self.source.isprintable():
@@ -143,14 +143,14 @@ class PublicTable:
         SchemaError
             Where a rule of the format is broken, also where source or provenance is left out.
         """
-        source = Typed.of(value, "a public table").only(_KEYS).values
+        source = TypedObject.of(value, "a public table").only(_KEYS).values
         given: dict[str, Any] = {"columns": (), "cells": (), "source": "", "provenance": "", **source}
         return cls(**given)
 
 
 def public_tables_from(value: object) -> tuple[PublicTable, ...]:
     """Return the public tables of a schema in the file format; none where the key is absent or null."""
-    listed = Typed({"publicTables": value}, "the schema", "LW240").listed("publicTables", most=MOST_TABLES)
+    listed = TypedObject({"publicTables": value}, "the schema", "LW240").listed("publicTables", most=MOST_TABLES)
     return tuple(each if isinstance(each, PublicTable) else PublicTable.from_dict(each) for each in listed)
 
 

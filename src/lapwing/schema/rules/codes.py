@@ -15,7 +15,7 @@ from lapwing.schema.fields import Field
 from lapwing.schema.groupings.grouping import Grouping
 from lapwing.schema.rules.rules import Determines, Implies, Order, Rule, Sum
 from lapwing.schema.scalars import quote
-from lapwing.schema.values import Codes, Numbers, ShownValues, in_moments, shown
+from lapwing.schema.values import Codes, Numbers, ShownValues, in_moments, shown_values
 
 _LARGEST: Final = 2**62
 _EXACT: Final = 2**53
@@ -86,7 +86,7 @@ class OrderPair:
 
 def order_pairs(rule: Order, fields: Sequence[Field], where: str) -> tuple[OrderPair, ...]:
     """Return an order as one comparison for each two columns that follow each other."""
-    sides = [shown(field) for field in fields]
+    sides = [shown_values(field) for field in fields]
     for first, other in pairwise(fields):
         _check_comparable(first, other, where)
     return tuple(
@@ -113,7 +113,7 @@ def _check_comparable(first: Field, other: Field, where: str) -> None:
             )
     if types == numeric:
         whole = first if first.type == "integer" else other
-        numbers = shown(whole).listed
+        numbers = shown_values(whole).listed
         ends = (whole.range.lo, whole.range.hi) if numbers is None else (int(numbers.min()), int(numbers.max()))
         if max(map(abs, ends)) > _EXACT:
             said = f"{names}: beyond 2**53 whole numbers are not compared with others; make both integers"

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from lapwing.errors import SchemaError
 from lapwing.schema.conditions import Asker, Cells, Condition, Item, codes_of, reader
 from lapwing.schema.fields import Field
-from lapwing.schema.groupings.grouping import MAX_ENTRIES, Grouping, cut, lookup
+from lapwing.schema.groupings.grouping import MAX_ENTRIES, Grouping, interval_grouping, lookup
 from lapwing.schema.rules.codes import CodedRule, CombinationRule, DependencyRule, exact_sum, order_pairs
 from lapwing.schema.rules.rules import (
     Allowed,
@@ -40,7 +40,7 @@ class CodeGroups:
     groups: tuple[_Groups, ...]
 
 
-def coded(fields: Sequence[Field], rules: Sequence[Rule]) -> tuple[CodedRule, ...]:
+def code_rules(fields: Sequence[Field], rules: Sequence[Rule]) -> tuple[CodedRule, ...]:
     """Return rules on the codes of fields, among which is every column of the rules; several for some rules."""
     by_name = {field.name: field for field in fields}
     found: list[CodedRule] = []
@@ -175,7 +175,7 @@ def parts_of(field: Field, asked: Sequence[_Runs], *, joins: bool) -> CodeGroups
         group = np.array([seen.setdefault(tuple(own), len(seen)) for own in askers], dtype=np.intp)
     regular = int(group.max()) + 1
     if regular == len(starts):
-        grouping = cut(domain, starts[1:])
+        grouping = interval_grouping(domain, starts[1:])
     else:
         grouping = lookup(domain, np.repeat(group, np.diff(np.append(starts, domain.values))))
     reserved = [_codes_of(np.maximum(runs, domain.values)) - domain.values + regular for runs in asked]

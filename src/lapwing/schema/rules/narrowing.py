@@ -18,7 +18,7 @@ _MOST_ROUNDS: Final = 8
 """Where rules narrow each other by a code at a time, splitting decides sooner."""
 
 
-def narrowed(
+def narrow_domains(
     rules: Sequence[CodedRule], domains: Domains, changed: Iterable[str] | None = None
 ) -> dict[str, Runs] | None:
     """Return domains without impossible codes, None where a column has none left; changed: narrower columns, or all."""

@@ -13,8 +13,8 @@ from lapwing.schema.conditions import (
     condition_to_value,
     scalar_from,
 )
-from lapwing.schema.scalars import quote, repeated, visible, whole_number
-from lapwing.schema.typed import Typed
+from lapwing.schema.scalars import find_duplicate, quote, visible, whole_number
+from lapwing.schema.typed import TypedObject
 
 _LONGEST: Final = 240
 _LISTED: Final = 5
@@ -206,14 +206,14 @@ def _refusal(said: str) -> SchemaError:
 
 def rules_from(value: object) -> tuple[Rule, ...]:
     """Return the rules of a schema in the file format; none where the key is absent or null."""
-    listed = Typed({"rules": value}, "the schema", "LW230").listed("rules", most=MOST_RULES)
+    listed = TypedObject({"rules": value}, "the schema", "LW230").listed("rules", most=MOST_RULES)
     return tuple(
         item if isinstance(item, Rule) else _rule_from(item, f"rule {number}") for number, item in enumerate(listed, 1)
     )
 
 
 def _rule_from(value: object, where: str) -> Rule:
-    source = Typed.of(value, where, "LW230")
+    source = TypedObject.of(value, where, "LW230")
     kinds = [key for key in _KINDS if key in source.values]
     known = kinds or _KINDS
     beside = [key for kind in known for key in _KINDS[kind].beside]
@@ -226,13 +226,13 @@ def _rule_from(value: object, where: str) -> Rule:
     return kind.rule(description=source.text("description"), provenance=provenance, **kind.read(source))
 
 
-def _order_from(source: Typed) -> dict[str, Any]:
+def _order_from(source: TypedObject) -> dict[str, Any]:
     return {"columns": source.names("order", least=2), "strict": source.flag("strict")}
 
 
-def _sum_from(source: Typed) -> dict[str, Any]:
+def _sum_from(source: TypedObject) -> dict[str, Any]:
     is_list = not isinstance(source("sum"), Mapping)
-    terms = source.inner("sum") if not is_list else Typed(dict.fromkeys(_names(source, "sum"), 1), source.where)
+    terms = source.inner("sum") if not is_list else TypedObject(dict.fromkeys(_names(source, "sum"), 1), source.where)
     times = {name: whole_number(terms(name)) or 0 for name in terms.values}
     for name in (name for name, factor in times.items() if not 0 < abs(factor) < 2**53):
         raise terms.wrong(name, "be a whole number other than 0", "LW230")
@@ -243,7 +243,7 @@ def _sum_from(source: Typed) -> dict[str, Any]:
     return {"terms": tuple(times.items()), "equals": equals}
 
 
-def _determines_from(source: Typed) -> dict[str, Any]:
+def _determines_from(source: TypedObject) -> dict[str, Any]:
     of, column = _names(source, "determines"), _name(source, "column")
     _check_distinct(source, (*of, column))
     values: list[tuple[tuple[Scalar | None, ...], Scalar | None]] = []
@@ -256,13 +256,13 @@ def _determines_from(source: Typed) -> dict[str, Any]:
     return {"of": of, "column": column, "values": tuple(values)}
 
 
-def _implies_from(source: Typed) -> dict[str, Any]:
+def _implies_from(source: TypedObject) -> dict[str, Any]:
     when, then = _conditions(source, "when"), _conditions(source, "then")
     _check_distinct(source, [name for name, _ in (*when, *then)])
     return {"when": when, "then": then}
 
 
-def _allowed_from(source: Typed) -> dict[str, Any]:
+def _allowed_from(source: TypedObject) -> dict[str, Any]:
     columns = _names(source, "allowed")
     rows = []
     for row in source.listed("rows", least=1):
@@ -275,7 +275,7 @@ def _allowed_from(source: Typed) -> dict[str, Any]:
 class _Kind(NamedTuple):
     rule: Callable[..., Rule]
     beside: tuple[str, ...]  # keys of the file beside the rule's own
-    read: Callable[[Typed], dict[str, Any]]  # its settings
+    read: Callable[[TypedObject], dict[str, Any]]  # its settings
 
 
 _KINDS: Final = {
@@ -288,16 +288,16 @@ _KINDS: Final = {
 }
 
 
-def _name(source: Typed, key: str) -> str:
+def _name(source: TypedObject, key: str) -> str:
     return source.text(key, None, is_name=True)
 
 
-def _names(source: Typed, key: str) -> tuple[str, ...]:
+def _names(source: TypedObject, key: str) -> tuple[str, ...]:
     return (_name(source, key),) if isinstance(source(key), str) else source.names(key)
 
 
-def _check_distinct(source: Typed, names: Sequence[str]) -> None:
-    for name in repeated(names):
+def _check_distinct(source: TypedObject, names: Sequence[str]) -> None:
+    for name in find_duplicate(names):
         said = f"column {quote(name)} stands twice; name each column of a rule once"
         raise _refusal(f"{source.where}: {said}")
 
@@ -306,7 +306,7 @@ def _condition(value: object, where: str) -> Condition:
     return tuple(dict.fromkeys(condition_from(value, where, "LW230")))
 
 
-def _conditions(source: Typed, key: str) -> Conditions:
+def _conditions(source: TypedObject, key: str) -> Conditions:
     given = source.inner(key)
     if not given.values:
         raise source.refusal(key, "names no column; name at least one and what it must be")

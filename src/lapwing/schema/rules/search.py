@@ -13,8 +13,8 @@ from lapwing.maths.runs import Runs, below, codes_in, from_on, meet
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.grouping import identity
 from lapwing.schema.rules.codes import CodedRule, CombinationRule, DependencyRule, RuledSchema, components
-from lapwing.schema.rules.coding import coded
-from lapwing.schema.rules.narrowing import Domains, narrowed
+from lapwing.schema.rules.coding import code_rules
+from lapwing.schema.rules.narrowing import Domains, narrow_domains
 from lapwing.schema.rules.rules import Rule
 from lapwing.schema.values import labels
 
@@ -36,7 +36,7 @@ def named_columns(rules: Sequence[Rule]) -> list[tuple[str, str]]:
 @lru_cache(maxsize=8)
 def checked_rules(fields: tuple[Field, ...], rules: tuple[Rule, ...]) -> tuple[CodedRule, ...]:
     """Return rules on codes, after a look whether any row of the modelled fields can keep them all."""
-    found = coded(fields, rules)
+    found = code_rules(fields, rules)
     domains = _domains(fields, {name for rule in found for name in rule.columns})
     for names in components(found):
         own = [rule for rule in found if rule.columns[0] in names]
@@ -46,7 +46,7 @@ def checked_rules(fields: tuple[Field, ...], rules: tuple[Rule, ...]) -> tuple[C
     return found
 
 
-def completed(schema: RuledSchema, fixed: Fixed, component: Sequence[str]) -> dict[str, int] | None:
+def complete_row(schema: RuledSchema, fixed: Fixed, component: Sequence[str]) -> dict[str, int] | None:
     """Return one row of codes that keeps all rules, regular ones where possible; None where none was found."""
     row = _search(*_bounded(schema, fixed, component)).row
     return None if row is None else {name: row[name] for name in component}
@@ -127,7 +127,7 @@ def _searched(
     for _ in range(nodes):
         if not waiting:
             return _Outcome(None, is_hopeless=True)
-        found = narrowed(rules, *waiting.pop())
+        found = narrow_domains(rules, *waiting.pop())
         if found is None:
             continue
         sizes = {name: codes_in(runs) for name, runs in found.items()}

@@ -21,7 +21,7 @@ from lapwing.extras.audit.worst_case import (
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.linear_statistics.question import LinearStatistics, RowStatistic, Statistic
 from lapwing.kernel.terms import Terms
-from lapwing.model.statistics.expressions import compiled, row_function
+from lapwing.model.statistics.expressions import compile_statistic, row_function
 from lapwing.rows.out.decode import records
 from lapwing.schema.schemas import Schema
 
@@ -120,7 +120,7 @@ def _cases() -> Iterator[QuestionCase]:
         question = LinearStatistics(
             columns=tuple(field.name for field in schema.columns),
             groupings=tuple(grouping_of(field.name) for field in schema.columns),
-            statistics=tuple(compiled(each, schema) for each in statistics),
+            statistics=tuple(compile_statistic(each, schema) for each in statistics),
             cost=cost,
         )
         yield people_case(question, label, terms)

@@ -22,7 +22,7 @@ from lapwing.extras.audit.worst_case import (
 from lapwing.kernel.noise.selection import exponential_mechanism
 from lapwing.kernel.noise_law import row_sensitivity
 from lapwing.kernel.questions.select_worst import answer as select_worst
-from lapwing.kernel.questions.select_worst.question import Selected, SelectWorst
+from lapwing.kernel.questions.select_worst.question import Selection, SelectWorst
 from lapwing.kernel.terms import Terms
 from lapwing.rows.exact_tables import ExactTables
 
@@ -62,7 +62,7 @@ def _group_lists(question: SelectWorst, source: Rows) -> dict[tuple[int, int], l
     return rows
 
 
-def _selection_flags(answer: Selected, scores: np.ndarray, terms: Terms, bits: PlaybackBits) -> list[str]:
+def _selection_flags(answer: Selection, scores: np.ndarray, terms: Terms, bits: PlaybackBits) -> list[str]:
     """Draw one selection again from independent scores, and compare its price with its epsilon."""
     question, flags = answer.question, []
     where = f"the selection over {question.columns}"

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from lapwing.extras.audit.checks.cells import cells_recheck
-from lapwing.extras.audit.worst_case import FAR, PURE_TERMS, ZCDP_TERMS, QuestionCase, Row, halved, people_case
+from lapwing.extras.audit.worst_case import FAR, PURE_TERMS, ZCDP_TERMS, QuestionCase, Row, halving_cells, people_case
 from lapwing.kernel.questions.sparse_counts.question import NoisyCells, SparseCounts
 from lapwing.kernel.terms import Terms
 
@@ -18,14 +18,14 @@ _LEFT_OUT: Final = _THRESHOLD - 1
 
 def _cases() -> Iterator[QuestionCase]:
     """Ask for flat grids, where a person is alone in a cell and a replaced one in company; and below a split cell."""
-    grid = halved(depth=3, first=3)
+    grid = halving_cells(depth=3, first=3)
     for terms in PURE_TERMS:
         asked = SparseCounts(tree=grid, threshold=_THRESHOLD, epsilon=_EPSILON, notion="pure")
         yield _counted(asked, "counts of a grid of 8 cells above a threshold", terms, FAR, _ends_of_grid)
     for terms in ZCDP_TERMS:
         asked = SparseCounts(tree=grid, threshold=None, epsilon=Fraction(1), notion="zcdp")
         yield _counted(asked, "counts of all 8 cells of a grid", terms, FAR, _ends_of_grid)
-    tree = halved(depth=2, first=1).grown(np.array([[0]]), ())
+    tree = halving_cells(depth=2, first=1).grown(np.array([[0]]), ())
     asked = SparseCounts(tree=tree, threshold=_THRESHOLD, epsilon=_EPSILON, notion="pure")
     label = "counts of a tree of 3 leaves above a threshold"
     yield _counted(asked, label, PURE_TERMS[-1], (8, False, False), _listed_leaves)

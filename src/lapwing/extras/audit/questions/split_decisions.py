@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from lapwing.extras.audit.checks.cells import cells_recheck
-from lapwing.extras.audit.worst_case import BOTH, FAR, PURE_TERMS, QuestionCase, halved, people_case
+from lapwing.extras.audit.worst_case import BOTH, FAR, PURE_TERMS, QuestionCase, halving_cells, people_case
 from lapwing.kernel.questions.split_decisions.question import SplitDecisions, Splits
 
 _EPSILON: Final = Fraction(2)
@@ -20,13 +20,15 @@ def _cases() -> Iterator[QuestionCase]:
     """
     for terms in PURE_TERMS:
         levels = 2 if terms.relation == "add-remove" else 1
-        tree = halved(depth=1 + levels, first=1)
+        tree = halving_cells(depth=1 + levels, first=1)
         asked = SplitDecisions(tree=tree, rule="paper", threshold=terms.max_rows, epsilon=_EPSILON, notion="pure")
         label = f"splits by the paper's rule on {levels} level{'s' * (levels > 1)}"
         others = [] if levels > 1 else [FAR] * (terms.max_rows + 1)
         yield people_case(asked, label, terms, other=FAR, others=others, seen=_path_lengths)
     terms = PURE_TERMS[0]
-    asked = SplitDecisions(tree=halved(depth=5, first=1), rule="privtree", threshold=0, epsilon=_EPSILON, notion="pure")
+    asked = SplitDecisions(
+        tree=halving_cells(depth=5, first=1), rule="privtree", threshold=0, epsilon=_EPSILON, notion="pure"
+    )
     # On the fourth decision the others alone are as far down as the rule lets a count go.
     others = [BOTH] * (2 * asked.step(asked.noise(terms.relation, terms.max_rows)))
     yield people_case(asked, "splits by PrivTree's rule on 4 levels", terms, others=others, seen=_path_lengths)

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lapwing.cli import options
-from lapwing.cli.console import shortened, speaker
+from lapwing.cli.console import first_lines, speaker
 from lapwing.cli.options import argument, option
 from lapwing.schema.scalars import align_lines, visible
 
 if TYPE_CHECKING:
-    from lapwing.extras.connect.metadata.converted import Converted, Lack
+    from lapwing.extras.connect.metadata.converted import ConvertedTable, Lack
     from lapwing.extras.connect.metadata.linked import ConvertedTables
 
 
@@ -83,7 +83,7 @@ def _tables(found: "ConvertedTables") -> str:
     return "\n".join([align_lines([("read", found.format)]), "", align_lines(shown), *more, *missing])
 
 
-def _summary(found: "Converted", output: Path) -> str:
+def _summary(found: "ConvertedTable", output: Path) -> str:
     """Return what was read, what is missing and how to supply it, and what has no place in a schema."""
     from lapwing.extras.connect.metadata.converted import UNIT_LACK  # noqa: PLC0415
 
@@ -98,7 +98,7 @@ def _summary(found: "Converted", output: Path) -> str:
     return "\n".join([align_lines(facts), *_missing(found, output), *_notes(found)])
 
 
-def _missing(found: "Converted", output: Path | None) -> list[str]:
+def _missing(found: "ConvertedTable", output: Path | None) -> list[str]:
     """Return what is missing, field by field, and how to supply it; output: where its schema is alone in a file."""
     if not found.lacks:
         return []
@@ -113,7 +113,7 @@ def _missing(found: "Converted", output: Path | None) -> list[str]:
     return ["", shown, *more, *ways_out, *_questions(found)]
 
 
-def _questions(found: "Converted") -> list[str]:
+def _questions(found: "ConvertedTable") -> list[str]:
     """Return where the questions are that no blank shows, and what to do with them."""
     count = len(found.schema.questions)
     if not count:
@@ -131,10 +131,10 @@ def _ways_out(lacks: "tuple[Lack, ...]") -> list[str]:
     for lack in lacks:
         ways.setdefault(lack.way_out, {})[lack.what] = None
     lines = [f"- {visible(', '.join(whats))}: {visible(way_out)}" for way_out, whats in ways.items()]
-    return shortened(lines, _SHOWN, "- ")
+    return first_lines(lines, _SHOWN, "- ")
 
 
-def _learning(found: "Converted", output: Path) -> list[str]:
+def _learning(found: "ConvertedTable", output: Path) -> list[str]:
     """Return the command that learns what is blank."""
     blank = [field.name for field in found.schema.columns if field.blank]
     if not blank:
@@ -146,9 +146,9 @@ def _learning(found: "Converted", output: Path) -> list[str]:
     return [f"  lapwing schema learn DATA --schema {output} --epsilon E{delta} --fields {named}{more} -o NEW.json"]
 
 
-def _notes(found: "Converted") -> list[str]:
+def _notes(found: "ConvertedTable") -> list[str]:
     """Return what was read and has no place in a schema."""
     if not found.notes:
         return []
     lines = [f"- {visible(text)}" for text in found.notes]
-    return ["", "Read, but without a place in the schema:", *shortened(lines, _SHOWN, "- ")]
+    return ["", "Read, but without a place in the schema:", *first_lines(lines, _SHOWN, "- ")]

@@ -139,7 +139,7 @@ def croissant_text(
     return whole_text(
         dataset(schema.name, certificate.written_rows, certificate.text(), about),
         responsible(certificate.lapwing, certificate.mechanism, protected, limitations(certificate)),
-        {**promised(_of_the_file(certificate, own), own), **told},
+        {**file_promises(_of_the_file(certificate, own), own), **told},
         [file_entry("rows-file", rows, target)],
         record_sets("rows", schema.fields),
         about=(certificate.lapwing, target, certified),
@@ -172,7 +172,7 @@ def whole_text(
     return json.dumps(found, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def promised(whole: _Pair | None, own: _Pair | None) -> dict[str, float | None]:
+def file_promises(whole: _Pair | None, own: _Pair | None) -> dict[str, float | None]:
     """Return the (δ, ε) of all that a file shows, and of the release alone, where there are any."""
     return {
         "epsilon": whole and above(whole[1]),

@@ -15,10 +15,10 @@ from enum import Enum
 from typing import Any, Final
 
 from lapwing.extras.connect.metadata.converted import (
-    Converted,
+    ConvertedTable,
     Lack,
     Remarks,
-    converted,
+    converted_table,
     missing_texts,
     refusal,
     scalars,
@@ -46,14 +46,14 @@ def is_class(value: object) -> bool:
     return isinstance(value, type) and is_known
 
 
-def read_class(value: Any) -> Converted:  # noqa: ANN401 - a class of any of these kinds
+def read_class(value: Any) -> ConvertedTable:  # noqa: ANN401 - a class of any of these kinds
     """Return the schema that a class gives."""
     remarks = Remarks()
     fields = [_field(name, hint, remarks) for name, hint in _hints(value)]
     if not fields:
         raise refusal(f"class {value.__name__} has no field; give one that says what a row is")
     form = "pydantic model" if hasattr(value, "model_fields") else "class"
-    return converted(fields, form, name=text_or_empty(value.__name__), notes=remarks.texts())
+    return converted_table(fields, form, name=text_or_empty(value.__name__), notes=remarks.texts())
 
 
 def _hints(value: Any) -> Iterable[tuple[str, Any]]:  # noqa: ANN401 - see `read_class`
@@ -199,7 +199,7 @@ def is_pandera(value: object) -> bool:
     return isinstance(columns, Mapping) and hasattr(value, "checks") and hasattr(value, "unique")
 
 
-def read_pandera(value: Any) -> Converted:  # noqa: ANN401 - a model or schema
+def read_pandera(value: Any) -> ConvertedTable:  # noqa: ANN401 - a model or schema
     """Return the schema that a model or schema of Pandera gives."""
     schema: Any = getattr(value, "to_schema", lambda: value)() if isinstance(value, type) else value
     remarks, lacks = Remarks(), list[Lack]()
@@ -211,7 +211,9 @@ def read_pandera(value: Any) -> Converted:  # noqa: ANN401 - a model or schema
         lacks.append(Lack("", "whether the bounds and lists are public", f"{way_out}, or leave them if they are"))
     if schema.checks:
         remarks.add("checks of the whole table have no counterpart; write what every row keeps into rules")
-    return converted(fields, "Pandera schema", name=text_or_empty(schema.name), lacks=lacks, notes=remarks.texts())
+    return converted_table(
+        fields, "Pandera schema", name=text_or_empty(schema.name), lacks=lacks, notes=remarks.texts()
+    )
 
 
 def _column_field(name: str, column: Any, remarks: Remarks, lacks: list[Lack]) -> Field:  # noqa: ANN401 - Pandera's

@@ -54,7 +54,7 @@ class Lack:
 
 
 @dataclass(frozen=True, slots=True)
-class Converted:
+class ConvertedTable:
     """A foreign file, read: a draft where anything is missing, its fields ``assumed``, and sentences about it."""
 
     schema: Schema
@@ -63,7 +63,7 @@ class Converted:
     notes: tuple[str, ...] = ()  # what was read and has no counterpart in a schema
 
 
-def converted(
+def converted_table(
     fields: Iterable[Field],
     form: str = "",
     *,
@@ -72,7 +72,7 @@ def converted(
     lacks: Iterable[Lack] = (),
     notes: Iterable[str] = (),
     dialect: Dialect = PLAIN_FILE,
-) -> Converted:
+) -> ConvertedTable:
     """Return what a reader made: a draft where there is any lack; what no blank of the schema shows is a question."""
     listed = tuple(fields)
     way_out = "fill them in from public knowledge, or learn them with lapwing schema learn"
@@ -85,7 +85,7 @@ def converted(
     schema = Schema(
         fields=listed, privacy_unit=unit, is_draft=bool(in_order), name=title, questions=questions, dialect=dialect
     )
-    return Converted(schema, form, in_order, tuple(notes))
+    return ConvertedTable(schema, form, in_order, tuple(notes))
 
 
 def unit_lack(why: str, how: str = '"privacyUnit": {"field": ..., "maxRows": ...}') -> Lack:

@@ -13,11 +13,11 @@ from typing import Any, Final
 
 from lapwing.errors import SchemaError
 from lapwing.extras.connect.metadata.converted import (
-    Converted,
+    ConvertedTable,
     Lack,
     Remarks,
     chosen_table,
-    converted,
+    converted_table,
     refusal,
     scalars,
     text_or_empty,
@@ -58,7 +58,7 @@ def is_croissant(value: object) -> bool:
     return any(isinstance(each, str) and "mlcommons.org/croissant/" in each for each in given)
 
 
-def read_croissant(value: object, name: str, table: str | None = None) -> Converted:
+def read_croissant(value: object, name: str, table: str | None = None) -> ConvertedTable:
     """Return the schema of a record set, chosen by `table`; fields go by the column that they are extracted from.
 
     Enumerations in the file are categories, a key of one field is an identifier, figures about data are no bounds.
@@ -82,7 +82,7 @@ def read_croissant(value: object, name: str, table: str | None = None) -> Conver
             "bounds and lists were learned with privacy budget, as purchases and dp_fields in the file say; "
             "their cost is not taken over, so use the learned schema itself, which passes it on to later certificates"
         )
-    return converted(fields, name=title, unit=unit, lacks=lacks, notes=reading.remarks.texts())
+    return converted_table(fields, name=title, unit=unit, lacks=lacks, notes=reading.remarks.texts())
 
 
 def _unit(stated: object, fields: Set[str]) -> tuple[PrivacyUnit | None, list[Lack]]:

@@ -14,10 +14,10 @@ from typing import Any, Final
 from lapwing.extras.connect.metadata.converted import (
     MISREAD,
     WRITTEN_OTHERWISE,
-    Converted,
+    ConvertedTable,
     Remarks,
     chosen_table,
-    converted,
+    converted_table,
     dialect_of,
     refusal,
     text_or_empty,
@@ -28,7 +28,7 @@ from lapwing.schema.files import CONSTRAINT_KEYS, DESCRIBING, FIELD_KEYS, TABLE_
 from lapwing.schema.reading import PLAIN_FILE, Dialect
 from lapwing.schema.scalars import names_in_short, quote
 from lapwing.schema.schemas import Schema
-from lapwing.schema.typed import Typed, check_object
+from lapwing.schema.typed import TypedObject, check_object
 from lapwing.schema.values import number_of
 
 # What a dialect may say that a schema cannot, where it is not this.
@@ -42,7 +42,7 @@ def is_frictionless(value: object) -> bool:
     return any(isinstance(each, Mapping) and "fields" in each for each in schemas)
 
 
-def read_frictionless(value: object, name: str, table: str | None) -> Converted:
+def read_frictionless(value: object, name: str, table: str | None) -> ConvertedTable:
     """Return the schema of a resource; `table` is its name, and may be None where there is one."""
     resources = _resources(value, name)
     chosen = chosen_table(list(resources), table, name)
@@ -52,7 +52,7 @@ def read_frictionless(value: object, name: str, table: str | None) -> Converted:
     notes += [WRITTEN_OTHERWISE] if dialect is None else []
     if inner.get("foreignKeys"):
         notes.append("foreign keys are left out, as one table of the package was asked for")
-    return converted(
+    return converted_table(
         found.fields,
         name=text_or_empty(resource.get("name")),
         unit=found.privacy_unit,
@@ -71,7 +71,7 @@ def read_frictionless_tables(value: object, name: str) -> ConvertedTables | None
         inner, found, notes = _schema(resource, name)
         dialect, where = _dialect(resource), f"{name}: resource {quote(title)}"
         relations += _relations(inner, title, where)
-        primary = Typed(inner, where, MISREAD).columns("primaryKey")
+        primary = TypedObject(inner, where, MISREAD).columns("primaryKey")
         tables.append(
             ForeignTable(
                 name=title,
@@ -207,7 +207,7 @@ def _without_labels(about: Mapping[str, Any]) -> dict[str, Any]:
 
 def _relations(inner: Mapping[str, Any], title: str, where: str) -> Iterator[Relation]:
     """Yield the foreign keys of a resource; one without a resource to point to points to its own."""
-    for link in Typed(inner, where, MISREAD).objects("foreignKeys"):
+    for link in TypedObject(inner, where, MISREAD).objects("foreignKeys"):
         to = link.inner("reference", None)
         parent = text_or_empty(to("resource")) or title
         yield Relation(child=title, columns=link.columns("fields"), parent=parent, key=to.columns("fields"))

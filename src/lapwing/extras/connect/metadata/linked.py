@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
-from lapwing.extras.connect.metadata.converted import UNIT_LACK, Converted, Lack, converted, refusal
+from lapwing.extras.connect.metadata.converted import UNIT_LACK, ConvertedTable, Lack, converted_table, refusal
 from lapwing.schema.checks import RANGED_TYPES
 from lapwing.schema.fields import Field
 from lapwing.schema.files import file_text
@@ -44,7 +44,7 @@ class Relation:
 class ConvertedTables:
     """A foreign file of linked tables, read."""
 
-    tables: Mapping[str, Converted]  # the protected one first, parents before their children
+    tables: Mapping[str, ConvertedTable]  # the protected one first, parents before their children
     entries: Mapping[str, Mapping[str, Any]]  # what is said of each beside its schema
     columns: Mapping[str, tuple[str, ...]]  # of each in the file: a table of keys alone gets one more
     format: str = ""
@@ -221,9 +221,9 @@ def _as_key(field: Field) -> Field:
     )
 
 
-def _part(table: ForeignTable, read: Iterable[str], lacks: Iterable[Lack]) -> Converted:
+def _part(table: ForeignTable, read: Iterable[str], lacks: Iterable[Lack]) -> ConvertedTable:
     """Return one table by itself, with what the keys leave open; read: columns whose values a public table says."""
-    found = converted(
+    found = converted_table(
         table.fields, name=table.name, lacks=[*lacks, *table.lacks], notes=table.notes, dialect=table.dialect
     )
     # Of several tables `schema learn` buys nothing.

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from lapwing.errors import SchemaError
 from lapwing.extras.connect.metadata.classes import is_class, is_pandera, read_class, read_pandera
-from lapwing.extras.connect.metadata.converted import Converted, converted, refusal
+from lapwing.extras.connect.metadata.converted import ConvertedTable, converted_table, refusal
 from lapwing.extras.connect.metadata.croissant import is_croissant, read_croissant
 from lapwing.extras.connect.metadata.frictionless import is_frictionless, read_frictionless, read_frictionless_tables
 from lapwing.extras.connect.metadata.linked import ConvertedTables
@@ -18,7 +18,7 @@ from lapwing.extras.connect.metadata.smartnoise import is_smartnoise, read_smart
 from lapwing.extras.connect.metadata.statistics import read_statistics
 from lapwing.schema.fields import Field
 from lapwing.schema.named_files import PROGRAMS, TABLES
-from lapwing.schema.scalars import quote, repeated
+from lapwing.schema.scalars import find_duplicate, quote
 from lapwing.schema.schemas import Schema
 from lapwing.schema.typed import check_object, parse_json, read_content, text_of
 from lapwing.schema.values import number_of
@@ -45,7 +45,7 @@ def mbi_misfit(value: object) -> str:
     return ""
 
 
-def read_mbi(value: object, name: str) -> Converted:
+def read_mbi(value: object, name: str) -> ConvertedTable:
     """Return the schema of an mbi domain: integers from 0 to size - 1, never missing."""
     sizes = check_object(value, name)
     for column, size in sizes.items():
@@ -59,7 +59,7 @@ def read_mbi(value: object, name: str) -> Converted:
         "the columns hold codes, 0 to size - 1, made by whatever cut and numbered the table for mbi; "
         "give the table in these codes, as the file does not say what they stand for"
     )
-    return converted(fields, notes=[note])
+    return converted_table(fields, notes=[note])
 
 
 # -- YAML text that somebody else wrote; PyYAML is imported when first needed.
@@ -114,7 +114,7 @@ def _loader(yaml: Any, what: str) -> Any:  # noqa: ANN401
             """Return a mapping node as a dict."""
             if isinstance(node, yaml.MappingNode):
                 keys = [(key.tag, key.value) for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
-                for _, key in repeated(keys):
+                for _, key in find_duplicate(keys):
                     raise SchemaError(f"{what} has the key {quote(key)} twice in one object; remove one", code="LW202")
             return super().construct_mapping(node, deep=deep)
 
@@ -137,15 +137,15 @@ class _Format:
 
     name: str
     recognises: Callable[[object], bool]
-    read: Callable[[object, str, str | None], Converted]  # value, what errors call its file, table asked for
+    read: Callable[[object, str, str | None], ConvertedTable]  # value, what errors call its file, table asked for
     misfit: Callable[[object], str] | None = None
     read_tables: Callable[[object, str], ConvertedTables | None] | None = None  # all, where keys link them
 
 
-def no_tables(read: Callable[[Any, str], Converted]) -> Callable[[Any, str, str | None], Converted]:
+def no_tables(read: Callable[[Any, str], ConvertedTable]) -> Callable[[Any, str, str | None], ConvertedTable]:
     """Return the reader of a format whose files describe one table, so that none can be asked for."""
 
-    def read_one(value: object, name: str, table: str | None) -> Converted:
+    def read_one(value: object, name: str, table: str | None) -> ConvertedTable:
         if table is not None:
             said = f"{name} describes one table and does not name it; leave out the table {quote(table)}"
             raise SchemaError(said, code="LW262")
@@ -164,7 +164,7 @@ _FORMATS: Final = (
 )
 
 
-def read_foreign(source: object, *, table: str | None = None) -> Converted:
+def read_foreign(source: object, *, table: str | None = None) -> ConvertedTable:
     """Read a description of a table that another tool wrote; its content says which format it is, not its name."""
     if is_class(source) or is_pandera(source):
         read = read_pandera if is_pandera(source) else read_class

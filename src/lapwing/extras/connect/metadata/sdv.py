@@ -10,11 +10,11 @@ from typing import Any, Final
 from lapwing.errors import SchemaError
 from lapwing.extras.connect.metadata.converted import (
     MISREAD,
-    Converted,
+    ConvertedTable,
     Lack,
     Remarks,
     chosen_table,
-    converted,
+    converted_table,
     reading_of,
     refusal,
     unit_lack,
@@ -23,7 +23,7 @@ from lapwing.extras.connect.metadata.linked import ConvertedTables, ForeignTable
 from lapwing.schema.fields import Field, FieldType
 from lapwing.schema.reading import PLAIN
 from lapwing.schema.scalars import names_in_short, parse_date, parse_datetime, quote
-from lapwing.schema.typed import Typed, check_object
+from lapwing.schema.typed import TypedObject, check_object
 
 _ENDS: Final = (("minimum", "range_min"), ("maximum", "range_max"))
 _LISTS: Final = ("categorical", "ordinal")
@@ -66,7 +66,7 @@ class Columns:
 
     def field_of(self, column: str) -> Field:
         """Return the field of a column."""
-        own = Typed.of(self.source[column], f"{self.where}: column {quote(column)}", MISREAD)
+        own = TypedObject.of(self.source[column], f"{self.where}: column {quote(column)}", MISREAD)
         sdtype = own.text("sdtype", None)
         if not _KEYS.issuperset(own.values):
             self.remarks.add("unknown settings were read past", column)
@@ -87,7 +87,7 @@ class Columns:
         way_out = f"{writes}: put public ones in their place, or leave them if they are"
         return [Lack("", "whether the ranges and lists in the file are public", way_out), *self.lacks]
 
-    def _is_identifier(self, column: str, sdtype: str, own: Typed) -> bool:
+    def _is_identifier(self, column: str, sdtype: str, own: TypedObject) -> bool:
         """Return whether SDV makes up the values of a column instead of learning them; say why it does."""
         if column in self.keys or sdtype == "id":
             if own("regex_format") is not None:
@@ -102,7 +102,7 @@ class Columns:
             self.remarks.add("personal data, which SDV replaces by invented values, are identifiers here", column)
         return True
 
-    def _number(self, column: str, own: Typed) -> dict[str, Any]:
+    def _number(self, column: str, own: TypedObject) -> dict[str, Any]:
         """Return type, bounds and resolution of a numerical column."""
         bounds = {key: own.number(theirs) for key, theirs in _ENDS}
         stored, places = own.text("computer_representation"), own("decimal_places")
@@ -114,7 +114,7 @@ class Columns:
             return {"type": "integer", **bounds}
         return {"type": "number", "resolution": _step(whole_places, bounds), **bounds}
 
-    def _moment(self, column: str, own: Typed) -> dict[str, Any]:
+    def _moment(self, column: str, own: TypedObject) -> dict[str, Any]:
         """Return type and bounds of a datetime column."""
         form = own.text("datetime_format") or None
         if len(form or "") > _LONGEST_FORMAT:
@@ -131,7 +131,7 @@ class Columns:
                 found[key] = _iso(own(theirs), form, kind, f"{own.where}: {theirs}")
         return found
 
-    def _list(self, column: str, own: Typed) -> dict[str, Any]:
+    def _list(self, column: str, own: TypedObject) -> dict[str, Any]:
         """Return type and categories of a column of categories, or of personal data that are no secret."""
         key = "order" if own("range_values") is None else "range_values"
         if own("order_by") is not None:
@@ -200,14 +200,14 @@ def is_sdv(value: object) -> bool:
     )
 
 
-def read_sdv(value: object, name: str, table: str | None) -> Converted:
+def read_sdv(value: object, name: str, table: str | None) -> ConvertedTable:
     """Return the schema of one table in an SDV metadata file; `table` may be None where there is one."""
     whole = _whole(value, name)
     chosen, described, where = _table(whole, name, table)
     columns, fields = _columns(described, where)
     beside = "column_relationships has no counterpart: columns are measured together by what mechanisms find"
     notes = [beside] * bool(described.get("column_relationships"))
-    return converted(
+    return converted_table(
         fields,
         name=chosen,
         lacks=[*_unit_lacks(whole, chosen, described, where), *columns.all_lacks()],
@@ -227,7 +227,7 @@ def read_sdv_tables(value: object, name: str) -> ConvertedTables | None:
         keys = [each.columns for each in relations if each.child == chosen]
         keys += [each.key for each in relations if each.parent == chosen]
         columns, fields = _columns(described, where, keys)
-        own = Typed(described, where, MISREAD)
+        own = TypedObject(described, where, MISREAD)
         primary, index = _names(own, "primary_key"), _names(own, "sequence_index")
         tables.append(
             ForeignTable(
@@ -252,7 +252,7 @@ def _columns(
     described: Mapping[str, Any], where: str, links: Sequence[Sequence[str]] = ()
 ) -> tuple[Columns, tuple[Field, ...]]:
     """Return the columns of a table, and their fields; links: keys of it that relationships name."""
-    own = Typed(described, where, MISREAD)
+    own = TypedObject(described, where, MISREAD)
     columns = Columns(own.inner("columns", None).values, where)
     for key in ("primary_key", "alternate_keys"):
         columns.take_keys(key, _names(own, key))
@@ -280,7 +280,7 @@ def _table(whole: Mapping[str, Any], name: str, wanted: str | None) -> tuple[str
     return chosen, check_object(tables[chosen], where), where
 
 
-def _names(own: Typed, key: str) -> list[tuple[str, ...]]:
+def _names(own: TypedObject, key: str) -> list[tuple[str, ...]]:
     """Return keys, each as a tuple of columns: a name, a list of names, or in V2 a list of lists."""
     listed = own(key, ())
     each = (replace(own, values={key: one}) for one in (listed if isinstance(listed, list | tuple) else [listed]))
@@ -291,7 +291,7 @@ def _names(own: Typed, key: str) -> list[tuple[str, ...]]:
 
 def _unit_lacks(whole: Mapping[str, Any], chosen: str, described: Mapping[str, Any], where: str) -> list[Lack]:
     """Return a lack where the file says that rows belong together, which SDV takes for no question of privacy."""
-    own = Typed(described, where, MISREAD)
+    own = TypedObject(described, where, MISREAD)
     sequence = list(chain.from_iterable(_names(own, "sequence_key")))
     parents = [f"sequence_key {quote(column)}" for column in sequence]
     as_child = [each for each in _relations(whole, where) if each.child == chosen] if chosen else []
@@ -313,7 +313,7 @@ def _relations(whole: Mapping[str, Any], where: str) -> list[Relation]:
             parent=_name(link("parent_table_name")),
             key=tuple(chain.from_iterable(_names(link, "parent_primary_key"))),
         )
-        for link in Typed(whole, where, MISREAD).objects("relationships")
+        for link in TypedObject(whole, where, MISREAD).objects("relationships")
     ]
 
 
@@ -365,7 +365,7 @@ def _named(value: object, where: str) -> Mapping[str, Mapping[str, Any]]:
 
 def _later_column(about: Mapping[str, Any], where: str) -> dict[str, Any]:
     """Return a field as a column of later files."""
-    kind, category = Typed(about, where, MISREAD).text("type", None), about.get("pii_category")
+    kind, category = TypedObject(about, where, MISREAD).text("type", None), about.get("pii_category")
     if about.get("pii") is True:
         category = category[0] if isinstance(category, list) and category else category
         return {"sdtype": category if isinstance(category, str) else "pii", "pii": True}

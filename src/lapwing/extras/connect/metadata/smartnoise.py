@@ -6,16 +6,16 @@ from typing import Any, Final
 
 from lapwing.errors import SchemaError
 from lapwing.extras.connect.metadata.converted import (
-    Converted,
+    ConvertedTable,
     Lack,
     chosen_table,
-    converted,
+    converted_table,
     refusal,
     unit_lack,
 )
 from lapwing.schema.fields import Field, FieldType, PrivacyUnit
 from lapwing.schema.scalars import finite_number, names_in_short, quote
-from lapwing.schema.typed import Typed, check_object
+from lapwing.schema.typed import TypedObject, check_object
 
 _TYPES: Final[dict[str, FieldType]] = {
     "int": "integer",
@@ -71,7 +71,7 @@ def _is_typed(value: object) -> bool:
     return isinstance(value, Mapping) and value.get("type") in (*_TYPES, _UNKNOWN)
 
 
-def read_smartnoise(value: object, name: str, table: str | None) -> Converted:
+def read_smartnoise(value: object, name: str, table: str | None) -> ConvertedTable:
     """Return the schema of one table, ``TABLE`` or ``SCHEMA.TABLE`` or the only one, in a SmartNoise SQL file."""
     tables = _tables(check_object(value, name), name)
     chosen = chosen_table(list(tables), table, name, [each.rpartition(".")[2] for each in tables])
@@ -79,7 +79,9 @@ def read_smartnoise(value: object, name: str, table: str | None) -> Converted:
     fields = [found.field_of(column) for column in found.source if column not in _TABLE_KEYS]
     unit = found.unit()
     found.note_settings()
-    return converted(fields, name=chosen.rpartition(".")[2], unit=unit, lacks=found.lacks, notes=found.all_notes())
+    return converted_table(
+        fields, name=chosen.rpartition(".")[2], unit=unit, lacks=found.lacks, notes=found.all_notes()
+    )
 
 
 @dataclass(slots=True)
@@ -101,7 +103,7 @@ class _Table:
         if not isinstance(kind, str) or kind not in (*_TYPES, _UNKNOWN):
             raise refusal(f"{where}: type {quote(kind)} is not known; SmartNoise has {', '.join(_TYPES)}, unknown")
         self._note_column(column, source)
-        if Typed(source, where).flag("private_id"):
+        if TypedObject(source, where).flag("private_id"):
             self.ids.append(column)
             return Field(name=column, type="integer" if kind == "int" else "string", identifier=True)
         if kind == _UNKNOWN:
@@ -110,7 +112,7 @@ class _Table:
             return Field(name=column, type="string", identifier=True)
         # The tool reads a missing cell as `missing_value`; the cell is missing in the table all the same.
         is_filled = source.get("missing_value") is not None
-        required = not Typed(source, where).flag("nullable", usual=True) and not is_filled
+        required = not TypedObject(source, where).flag("nullable", usual=True) and not is_filled
         bounds: dict[str, Any] = {
             key: _bound(source.get(theirs), f"{where}: {theirs}") if kind in _RANGED else None
             for key, theirs in (("minimum", "lower"), ("maximum", "upper"))
@@ -119,7 +121,7 @@ class _Table:
 
     def unit(self) -> PrivacyUnit | None:
         """Return the privacy unit, or None with a lack where the file leaves open whose rows belong together."""
-        if Typed(self.source, self.where).flag("row_privacy"):
+        if TypedObject(self.source, self.where).flag("row_privacy"):
             if self.ids:
                 self.notes.append(
                     f"row_privacy protects each row by itself, so private_id of {names_in_short(self.ids)} names an "
@@ -139,7 +141,7 @@ class _Table:
         if stated:
             self.notes.append(f"{', '.join(stated)}: settings of queries, which have no place in a schema")
         for key, why in _ALWAYS_ON.items():
-            if not Typed(self.source, self.where).flag(key, usual=True):
+            if not TypedObject(self.source, self.where).flag(key, usual=True):
                 self.notes.append(why)
         if any(self.source.get(key) for key in ("rows", "rows_exact")):
             self.notes.append("the number of rows is not part of a schema; if it is public, give it as --expected-rows")

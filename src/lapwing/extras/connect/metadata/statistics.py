@@ -11,10 +11,10 @@ from typing import Any, Final
 
 from lapwing.errors import SchemaError
 from lapwing.extras.connect.metadata.converted import (
-    Converted,
+    ConvertedTable,
     Lack,
     Remarks,
-    converted,
+    converted_table,
     missing_texts,
     refusal,
     text_or_empty,
@@ -29,7 +29,7 @@ _PERIODS: Final = {"w": "weeks", "q": "quarters", "h": "half-years", "b": "days 
 """Periods of Stata beside months, which are whole numbers."""
 
 
-def read_statistics(path: Path, name: str) -> Converted:
+def read_statistics(path: Path, name: str) -> ConvertedTable:
     """Return the schema that the head of a file describes; no row is read."""
     program = PROGRAMS[path.suffix.lower()]
     about = _head(path, name, program)
@@ -45,7 +45,7 @@ def read_statistics(path: Path, name: str) -> Converted:
     if not fields:
         raise SchemaError(f"{name} describes no column that a field can hold; give a file with columns", code="LW262")
     title = text_or_empty(about.file_label) or text_or_empty(about.table_name)
-    return converted(fields, f"{program} file", name=title, lacks=lacks, notes=remarks.texts())
+    return converted_table(fields, f"{program} file", name=title, lacks=lacks, notes=remarks.texts())
 
 
 def _head(path: Path, name: str, program: str) -> Any:  # noqa: ANN401 - pyreadstat's container

@@ -10,7 +10,7 @@ import polars as pl
 
 from lapwing.errors import DataError
 from lapwing.rows.cells import texts
-from lapwing.rows.guard import guarded
+from lapwing.rows.guard import run_guarded
 from lapwing.rows.out.databases import not_installed, sql_name
 from lapwing.schema.scalars import quote
 
@@ -47,8 +47,8 @@ def _distinct(names: Sequence[str]) -> list[str]:
 
 def _sqlite_rows(sql: str, url: str) -> pl.DataFrame:
     address = f"{_file(url).resolve().as_uri()}?mode=ro"
-    with closing(guarded(_CLOSED, lambda: sqlite3.connect(address, uri=True))) as connection:
-        return guarded(_FAILED, lambda: _fetched(connection, sql))
+    with closing(run_guarded(_CLOSED, lambda: sqlite3.connect(address, uri=True))) as connection:
+        return run_guarded(_FAILED, lambda: _fetched(connection, sql))
 
 
 def _fetched(connection: sqlite3.Connection, sql: str) -> pl.DataFrame:
@@ -83,13 +83,13 @@ def _duckdb_rows(sql: str, url: str) -> "duckdb.DuckDBPyRelation":
         pass
     else:
         # Without a temporary folder nothing that does not fit in memory is written down.
-        connection = guarded(_CLOSED, lambda: duckdb.connect(config={"temp_directory": ""}))
-        guarded(_CLOSED, lambda: connection.execute(f'ATTACH \'{file}\' AS "{name}" (READ_ONLY); USE "{name}"'))
-        _distinct([each.lower() for each in guarded(_FAILED, lambda: connection.sql(sql).columns)])
+        connection = run_guarded(_CLOSED, lambda: duckdb.connect(config={"temp_directory": ""}))
+        run_guarded(_CLOSED, lambda: connection.execute(f'ATTACH \'{file}\' AS "{name}" (READ_ONLY); USE "{name}"'))
+        _distinct([each.lower() for each in run_guarded(_FAILED, lambda: connection.sql(sql).columns)])
         kept = f"CREATE TEMP TABLE lapwing_rows AS SELECT * FROM ({sql}\n)"  # noqa: S608 - the user's own
-        guarded(_FAILED, lambda: connection.execute(kept))
-        guarded(_CLOSED, lambda: connection.execute(f'USE memory; DETACH "{name}"'))
-        return guarded(_FAILED, lambda: connection.table("temp.lapwing_rows"))
+        run_guarded(_FAILED, lambda: connection.execute(kept))
+        run_guarded(_CLOSED, lambda: connection.execute(f'USE memory; DETACH "{name}"'))
+        return run_guarded(_FAILED, lambda: connection.table("temp.lapwing_rows"))
     raise not_installed("a DuckDB file is read by DuckDB", "duckdb")
 
 
@@ -116,8 +116,8 @@ def _postgres_rows(sql: str, url: str) -> "pa.Table":
     except ImportError:
         pass
     else:
-        with closing(guarded(_CLOSED, lambda: dbapi.connect(url))) as connection:
-            return guarded(_FAILED, lambda: _answer(connection, sql))
+        with closing(run_guarded(_CLOSED, lambda: dbapi.connect(url))) as connection:
+            return run_guarded(_FAILED, lambda: _answer(connection, sql))
     raise not_installed("Postgres is read by ADBC and PyArrow", "connect")
 
 

@@ -12,7 +12,7 @@ import polars as pl
 from lapwing.errors import LapwingError
 from lapwing.rows.cells import RawColumn
 from lapwing.rows.frames import polars_held, polars_reader
-from lapwing.rows.guard import guarded
+from lapwing.rows.guard import run_guarded
 from lapwing.rows.kinds import Held
 from lapwing.schema.named_files import PROGRAMS
 from lapwing.schema.reading import Dialect
@@ -107,7 +107,7 @@ class StatisticsFile:
         # Dates stay numbers: as objects of Python some would raise.
         self._settings = {"output_format": "dict", "disable_datetime_conversion": True, "encoding": dialect.encoding}
         declared = {} if path.suffix.lower() == ".xpt" else {"user_missing": True}
-        about = guarded(self._what, lambda: self._read(path, metadataonly=True, **declared, **self._settings)[1])
+        about = run_guarded(self._what, lambda: self._read(path, metadataonly=True, **declared, **self._settings)[1])
         self.names: list[str] = list(about.column_names)
         self._types: dict[str, str] = about.readstat_variable_types
         self._formats: dict[str, str] = about.original_variable_types
@@ -120,9 +120,11 @@ class StatisticsFile:
     def chunks(self, columns: Sequence[str], rows: int) -> Iterator[dict[str, RawColumn]]:
         """Yield the columns' cells, at most `rows` rows at a time."""
         kept = {"user_missing": True} if self._kept.keys() & set(columns) else {}
-        found = guarded(self._what, lambda: self._read(self.path, usecols=list(columns), **kept, **self._settings)[0])
+        found = run_guarded(
+            self._what, lambda: self._read(self.path, usecols=list(columns), **kept, **self._settings)[0]
+        )
         column = self._coded if kept else self._column
-        frame = guarded(self._what, lambda: pl.DataFrame([column(name, found.pop(name)) for name in columns]))
+        frame = run_guarded(self._what, lambda: pl.DataFrame([column(name, found.pop(name)) for name in columns]))
         yield from polars_reader(frame).chunks(columns, rows)
 
     def _coded(self, name: str, cells: list[Any]) -> pl.Series:

@@ -16,7 +16,7 @@ from lapwing.extras.connect.tables import workbook_cells
 from lapwing.extras.connect.tables.workbook_cells import MOST_CELLS, MOST_CHARACTERS, read_back
 from lapwing.rows.cells import RawColumn, text_of, texts
 from lapwing.rows.formats import BEYOND, EXACT
-from lapwing.rows.guard import guarded
+from lapwing.rows.guard import run_guarded
 from lapwing.rows.kinds import Held
 from lapwing.schema.reading import Dialect
 from lapwing.schema.scalars import quote
@@ -35,14 +35,14 @@ class ExcelFile:
         self._what = f"file {quote(str(path))} cannot be read as an Excel or OpenDocument workbook"
         self._columns = list(names)
         if dialect.header:
-            first = guarded(self._what, lambda: next(self._rows(), []))
+            first = run_guarded(self._what, lambda: next(self._rows(), []))
             self._columns = [text_of(cell) or "" for cell in first]
         self.names = [name for name in self._columns if name]
 
     def chunks(self, columns: Sequence[str], rows: int) -> Iterator[dict[str, RawColumn]]:
         """Yield the columns' cells, at most `rows` rows at a time."""
         positions = {name: self._columns.index(name) for name in columns if name != BEYOND}
-        below = guarded(self._what, lambda: list(self._rows()))[int(self._dialect.header) :]
+        below = run_guarded(self._what, lambda: list(self._rows()))[int(self._dialect.header) :]
         for start in range(0, len(below), rows):
             part = below[start : start + rows]
             found: dict[str, RawColumn] = {

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from lapwing.cli.asking import asked, positive, tell, wrong
+from lapwing.cli.asking import ask_until_answered, positive, tell, wrong
 from lapwing.cli.tables import default_file, stem_of, words_of
 from lapwing.errors import LapwingError
 from lapwing.extras.evaluate.words import say
@@ -136,8 +136,10 @@ def _unit(names: Sequence[str]) -> tuple[str, int] | None:
     """Ask whose rows are protected together."""
     if typer.confirm(say("start.own_row"), default=True):
         return None
-    column = asked(say("start.person"), None, lambda text: text if text in names else wrong(", ".join(names)))
-    most = asked(say("start.most_rows"), str(_MOST_ROWS), positive)
+    column = ask_until_answered(
+        say("start.person"), None, lambda text: text if text in names else wrong(", ".join(names))
+    )
+    most = ask_until_answered(say("start.most_rows"), str(_MOST_ROWS), positive)
     return column, most
 
 
@@ -153,7 +155,7 @@ def _mark_target(fields: list[dict[str, Any]]) -> None:
             else wrong(say("start.near", name=visible(near[0])) if near else say("start.no_column"))
         )
 
-    chosen = asked(say("start.target"), "none", read)
+    chosen = ask_until_answered(say("start.target"), "none", read)
     for each in fields:
         if each["name"] == chosen != "none":
             each["role"] = "target"
@@ -193,7 +195,7 @@ def _field(
             wrong(say(f"start.help.{kind}"))
         return _described(text, field, kept)
 
-    return asked(say("start.domain"), default, read, help_text=say(f"start.help.{kind}"))
+    return ask_until_answered(say("start.domain"), default, read, help_text=say(f"start.help.{kind}"))
 
 
 def _described(text: str, field: "Field", kept: dict[str, Any]) -> dict[str, Any] | None:

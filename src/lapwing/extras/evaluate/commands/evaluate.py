@@ -89,7 +89,7 @@ def evaluate(
     own = real if synthetic is not None else None
     table, made, checked = _tables(own, real if synthetic is None else synthetic, schema, (sql, db), context)
     schemas = checked.tables if checked.linked is None else checked.linked.coded
-    groups = options.listed(by or (), [name for each in schemas.values() for name in each.names])
+    groups = options.known_names(by or (), [name for each in schemas.values() for name in each.names])
     forms = [(path, form) for path, form in ((metrics, _json), (report, _html)) if path is not None]
     inputs = [
         path

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lapwing.cli import options
-from lapwing.cli.commands.saved import loaded
+from lapwing.cli.commands.saved import open_saved
 from lapwing.cli.console import speaker
 from lapwing.cli.options import option
 from lapwing.cli.tables import stem_of
@@ -33,7 +33,7 @@ def report(
     output = Path(f"{stem_of(model)}.report.html") if output is None else output
     options.check_html(output)
     with whole_files([output], [model]) as (place,):
-        place.write_text(_report(loaded(model), stem_of(model)), encoding="utf-8", newline="\n")
+        place.write_text(_report(open_saved(model), stem_of(model)), encoding="utf-8", newline="\n")
     speaker(context, quiet)(f"report: {output}")
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lapwing.cli import options
-from lapwing.cli.console import note, shortened, speaker
+from lapwing.cli.console import first_lines, note, speaker
 from lapwing.cli.looking import remember
 from lapwing.cli.options import argument, option
 from lapwing.cli.tables import (
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from lapwing.extras.evaluate.internal.schemas import FieldFit, UnitFit
     from lapwing.extras.evaluate.internal.suggestions import Suggestion
-    from lapwing.extras.evaluate.metrics.declared import Declared
+    from lapwing.extras.evaluate.metrics.declared import DeclaredFit
     from lapwing.rows.entry import Source
     from lapwing.schema.linked.database import LinkedTables
     from lapwing.schema.purchases import Purchase
@@ -134,7 +134,7 @@ def check(
 
 def _check_linked(linked: "LinkedTables", tables: "Mapping[str, Source]", speak: "Callable[[str], None]") -> None:
     """Show the schemas of linked tables; count what of the tables does not fit."""
-    from lapwing.model.certificate.linked import published  # noqa: PLC0415
+    from lapwing.model.certificate.linked import published_tables  # noqa: PLC0415
     from lapwing.present.document import sentence  # noqa: PLC0415
     from lapwing.schema.short import part_in_words  # noqa: PLC0415
 
@@ -143,7 +143,7 @@ def _check_linked(linked: "LinkedTables", tables: "Mapping[str, Source]", speak:
     has_files = any(lookup.path is not None for lookup in linked.lookups)
     said = {name: declared_text(each, has_files=has_files) for name, each in linked.coded.items()}
     print("\n\n".join("\n".join([*heads[name], _summary(linked.coded[name]), *said[name]]) for name in said))
-    for line in published(linked):
+    for line in published_tables(linked):
         print(f"\n{sentence(visible(line.text))}")
     if not tables:
         return
@@ -307,7 +307,7 @@ def declared_text(schema: "Schema", *, has_files: bool = False) -> list[str]:
     return [*said, *_formulas(schema)]
 
 
-def broken_text(found: "Declared | None") -> list[str]:
+def broken_text(found: "DeclaredFit | None") -> list[str]:
     """Return how many rows of a table break each rule, and its gaps to public tables: lines, none if it has none."""
     if found is None:
         return []
@@ -345,7 +345,7 @@ def _formulas(schema: "Schema") -> list[str]:
     for field in schema.fields:
         texts = [field.name, *(each for each in field.categories or () if isinstance(each, str))]
         if found := [quote(each) for each in texts if is_formula(each)]:
-            lines.append(f"- {visible(field.name)}: {', '.join(shortened(found, 10))}".replace("\n", " "))
+            lines.append(f"- {visible(field.name)}: {', '.join(first_lines(found, 10))}".replace("\n", " "))
     said = say("check.formulas")
     return ["", said, *lines] if lines else []
 

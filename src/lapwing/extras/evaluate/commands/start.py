@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lapwing.cli.asking import asked, number, positive, tell
+from lapwing.cli.asking import ask_until_answered, number, positive, tell
 from lapwing.cli.looking import remember
 from lapwing.cli.options import misuse, option
 from lapwing.cli.tables import Data, Database, Sql, given_table, given_words, words_of
@@ -99,13 +99,13 @@ def _budget(schema: "Schema", files: StartFiles) -> _Budget:
     from lapwing.release.runs.shares import USUAL_DELTA  # noqa: PLC0415
 
     tell(say("start.budget"))
-    epsilon = asked("ε", "1", number)
+    epsilon = ask_until_answered("ε", "1", number)
     needs_delta = any(field.blank and needs_selection(field, {}) for field in schema.columns)
     question = say("start.delta_for_lists" if needs_delta else "start.delta")
-    delta = asked(question, USUAL_DELTA, number)
+    delta = ask_until_answered(question, USUAL_DELTA, number)
     budget = _Budget(f"{epsilon:.12g}", None if delta == 0 else f"{delta:g}", needs_delta)
     if not any(field.blank for field in schema.columns):
-        rows = asked(say("start.rows"), "1000", positive)
+        rows = ask_until_answered(say("start.rows"), "1000", positive)
         planned = [
             "plan",
             "--schema",
@@ -127,7 +127,7 @@ def _open_ledger(schema: "Schema", files: StartFiles, budget: _Budget) -> None:
     ledger = files["budget.db"]
     if ledger.exists():
         return
-    limit = asked(say("start.limit"), "10", str)
+    limit = ask_until_answered(say("start.limit"), "10", str)
     notion = ["--unit", "pure"] if budget.delta is None else ["--unit", "zcdp", "--delta", budget.delta]
     unit = ["--neighbours", "add-remove", "--privacy-unit", schema.unit_label]
     chosen = ["--selection-delta", selection_delta(budget.delta)] if budget.delta is not None and budget.lists else []

@@ -39,7 +39,7 @@ from lapwing.extras.evaluate.metrics.metric import (
     INDEPENDENT,
     REAL,
     SYNTHETIC,
-    Compared,
+    MetricResult,
     bootstrap_rows,
     height,
     independent_columns,
@@ -69,11 +69,11 @@ from lapwing.extras.evaluate.report.summary import summary_text
 from lapwing.extras.evaluate.words import say
 from lapwing.maths.arrays import Codes
 from lapwing.model.compared import choose_tables, compared_cells
-from lapwing.on_demand import Shown
+from lapwing.on_demand import Displayable
 from lapwing.present.document import Page, Section, of_table
 from lapwing.release.marked import Internal
 from lapwing.rows.entry import private_boundary
-from lapwing.rows.guard import guarded
+from lapwing.rows.guard import run_guarded
 from lapwing.rows.out.outputs import write_output
 from lapwing.rows.source import coded_table
 from lapwing.schema.scalars import quote
@@ -92,7 +92,7 @@ class ComparedTable(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Evaluation(Shown):
+class Evaluation(Displayable):
     """Hold how far synthetic tables are from the real ones. Internal: computed from private rows without noise.
 
     Parameters
@@ -347,11 +347,11 @@ def _can_learn() -> bool:
 
 def _metrics(
     rows: Codes, against: Mapping[str, Codes], schema: Schema, step: Callable[[str], np.random.Generator]
-) -> Iterator[Compared]:
+) -> Iterator[MetricResult]:
     """Return the figures of all columns at once that these columns have."""
     for what, compare in (_METRICS | (_LEARNED if _can_learn() else {})).items():
         found = compare(rows, against, schema, rng=step(what))
-        if isinstance(found, Compared):
+        if isinstance(found, MetricResult):
             yield found
         elif found is not None:
             yield from found
@@ -366,7 +366,7 @@ def _downstream(
     classes = tests[target][tests[target] < schema.field(target).domain.last]
     if not classes.size or (classes == classes[0]).all():
         return None, [say("notes.one_value", target=quote(target))]
-    found = guarded(
+    found = run_guarded(
         f"the target {quote(target)} cannot be predicted",
         lambda: compare_downstream(others, train, tests, schema, target, rng=rng),
     )

@@ -22,7 +22,7 @@ from lapwing.extras.evaluate.words import say
 from lapwing.rows.cells import Texts, text_of
 from lapwing.rows.files import TableFile, open_file
 from lapwing.rows.formats import BEYOND, CsvFile, open_bytes
-from lapwing.rows.guard import guarded
+from lapwing.rows.guard import run_guarded
 from lapwing.schema.fields import Field
 from lapwing.schema.reading import PLAIN_FILE, Dialect
 from lapwing.schema.scalars import quote
@@ -110,7 +110,7 @@ def _guess(path: Path) -> FileLayout:
 
 
 def _read(path: Path, look: Callable[[], T]) -> T:
-    return guarded(f"file {quote(str(path))} cannot be read as text", look)
+    return run_guarded(f"file {quote(str(path))} cannot be read as text", look)
 
 
 def _lines_of(file: ExcelFile) -> list[list[object]]:

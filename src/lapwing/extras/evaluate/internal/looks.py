@@ -10,7 +10,7 @@ from lapwing.errors import DataError
 from lapwing.extras.connect.tables.workbooks import ExcelFile
 from lapwing.extras.evaluate.internal.layout import guess_encoding, questions_of_rows
 from lapwing.extras.evaluate.internal.schemas import FieldFit, check_table
-from lapwing.extras.evaluate.internal.tallies import CHUNK_ROWS, counted
+from lapwing.extras.evaluate.internal.tallies import CHUNK_ROWS, tally_cells
 from lapwing.extras.evaluate.words import say
 from lapwing.rows.entry import private_boundary, source_of
 from lapwing.rows.files import open_file
@@ -83,7 +83,7 @@ def _questions(data: object, schema: Schema) -> tuple[str, ...]:
     """Return what is asked of rows that are longer or shorter than the line of names."""
     asked: list[str] = []
     for file in _laid_out(data, schema):
-        tallies = counted(partial(file.chunks, rows=CHUNK_ROWS), [*file.names[-1:], BEYOND])
+        tallies = tally_cells(partial(file.chunks, rows=CHUNK_ROWS), [*file.names[-1:], BEYOND])
         asked += questions_of_rows([file], tallies, ())
     return tuple(dict.fromkeys(asked))
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from lapwing.extras.evaluate.metrics.tables.variation import Count, TableRows
 from lapwing.maths.arrays import Codes
-from lapwing.rows.units import mixed, row_hashes
+from lapwing.rows.units import mix_hash, row_hashes
 from lapwing.schema.schemas import Schema
 
 MOST_ROWS: Final = 2**18  # rows of a table that are looked at; of more, so many are drawn
@@ -34,7 +34,7 @@ def _drawn_places(rows: int, seed: int) -> np.ndarray | None:
     """Return the places of the rows that are drawn, increasing; None where all are."""
     if rows <= MOST_ROWS:
         return None
-    hashes = mixed(np.full(rows, seed % 2**64, dtype=np.uint64), np.arange(rows, dtype=np.uint64))
+    hashes = mix_hash(np.full(rows, seed % 2**64, dtype=np.uint64), np.arange(rows, dtype=np.uint64))
     return np.sort(np.argpartition(hashes, MOST_ROWS)[:MOST_ROWS])
 
 

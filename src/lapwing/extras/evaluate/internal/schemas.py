@@ -13,10 +13,10 @@ import numpy as np
 import polars as pl
 
 from lapwing.errors import DataError, SchemaError
-from lapwing.extras.evaluate.internal.tallies import CHUNK_ROWS, Tally, counted
+from lapwing.extras.evaluate.internal.tallies import CHUNK_ROWS, Tally, tally_cells
 from lapwing.extras.evaluate.internal.untyped import draft_of, drafted_files, guessed
 from lapwing.extras.evaluate.internal.written import ColumnGuess, cure, marker_cure
-from lapwing.extras.evaluate.metrics.declared import Declared, compare_declared
+from lapwing.extras.evaluate.metrics.declared import DeclaredFit, compare_declared
 from lapwing.extras.evaluate.metrics.metric import REAL
 from lapwing.release.marked import Internal
 from lapwing.rows.cells import (
@@ -30,10 +30,10 @@ from lapwing.rows.cells import (
 )
 from lapwing.rows.codec import encoder
 from lapwing.rows.entry import private_boundary, source_of
-from lapwing.rows.guard import guarded
+from lapwing.rows.guard import run_guarded
 from lapwing.rows.linked import code_linked
 from lapwing.rows.source import all_codes, coded_table
-from lapwing.rows.spelling import spelled
+from lapwing.rows.spelling import plain_cells
 from lapwing.rows.units import UnitNumbers
 from lapwing.schema.changes import open_keys
 from lapwing.schema.fields import Field, FieldType, PrivacyUnit
@@ -47,7 +47,7 @@ _TEXT = (nw.String, nw.Categorical, nw.Enum, nw.Object)
 
 
 def _columns(look: Callable[[], T]) -> T:
-    return guarded("the columns of the table cannot be read", look)
+    return run_guarded("the columns of the table cannot be read", look)
 
 
 @private_boundary
@@ -66,7 +66,7 @@ def drafted_schema(data: object) -> tuple[Schema, dict[str, Tally] | None]:
     if source.files:
         return drafted_files(source)
     rows = source.table  # SQLite's columns have no types either
-    found = counted(lambda names: [{name: Texts(rows[name]) for name in names}], rows.columns)
+    found = tally_cells(lambda names: [{name: Texts(rows[name]) for name in names}], rows.columns)
     return guessed(found), found
 
 
@@ -185,7 +185,7 @@ def _counts(cells: RawColumn, field: Field, stages: list[np.ndarray]) -> tuple[i
     missing = int(np.count_nonzero(is_last & _is_missing(cells, field)))
     clamped = 0
     if not (field.is_categorical or field.open):
-        is_outside = _is_outside(spelled(cells, field), field)
+        is_outside = _is_outside(plain_cells(cells, field), field)
         clamped = int(np.count_nonzero((codes < field.domain.values) & is_outside))
     special = int(np.count_nonzero((codes >= field.domain.values) & ~is_last))
     left = [int(np.count_nonzero(each == field.domain.last)) for each in stages]
@@ -220,7 +220,7 @@ def _is_outside(cells: RawColumn, field: Field) -> np.ndarray:
 
 
 @private_boundary
-def check_declared(data: object, schema: Schema) -> Internal[Declared | None]:
+def check_declared(data: object, schema: Schema) -> Internal[DeclaredFit | None]:
     """Count the rows that break each rule of a schema, and compare them with its public tables; None without any.
 
     >>> import polars as pl
@@ -309,7 +309,7 @@ class LinkedFit:
     fields: tuple[FieldFit, ...]
     units: UnitFit | None
     used: int
-    declared: Declared | None
+    declared: DeclaredFit | None
 
 
 @private_boundary

@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from lapwing.extras.evaluate.internal.schemas import drafted_schema
-from lapwing.extras.evaluate.internal.tallies import CHUNK_ROWS, Tally, counted, values_of
+from lapwing.extras.evaluate.internal.tallies import CHUNK_ROWS, Tally, tally_cells, values_of
 from lapwing.extras.evaluate.internal.written import are_numbers, have_codes, markers_among, other_type, rival
 from lapwing.extras.evaluate.words import say
 from lapwing.release.marked import Internal
@@ -95,7 +95,7 @@ def frequent_texts(data: object, drafted: Schema, name: str, most: int) -> Inter
 
 def _counted(data: object, drafted: Schema, names: Sequence[str]) -> dict[str, Tally]:
     reader = source_of(data).open(drafted)
-    return counted(lambda columns: reader.chunks(columns, CHUNK_ROWS), names)
+    return tally_cells(lambda columns: reader.chunks(columns, CHUNK_ROWS), names)
 
 
 def _suggestions(drafted: Schema, tallies: Mapping[str, Tally]) -> tuple[Suggestion, ...]:

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from lapwing.rows.cells import Numbers, RawColumn, Texts, Times, missing_cells, read_numbers, read_times
-from lapwing.rows.spelling import spelled
+from lapwing.rows.spelling import plain_cells
 from lapwing.schema.fields import Field
 
 CHUNK_ROWS: Final = 2**18
@@ -90,7 +90,7 @@ class _Counter:
         return Tally(parts=parts, last=last, is_whole=self.is_whole)
 
 
-def counted(
+def tally_cells(
     read: Callable[[Sequence[str]], Iterable[Mapping[str, RawColumn]]], names: Sequence[str], most: int = MOST_BYTES
 ) -> dict[str, Tally]:
     """Return how often each cell of some columns occurs.
@@ -147,7 +147,7 @@ def _cells(kind: type, frame: pl.DataFrame) -> RawColumn:
 
 def values_of(cells: RawColumn, field: Field) -> pl.Series:
     """Return cells as values of their type, moments in microseconds, null where they are empty or not of it."""
-    kind, cells = field.type, spelled(cells, field)
+    kind, cells = field.type, plain_cells(cells, field)
     if isinstance(cells, Texts) and kind in _DATES:
         moments, is_time = read_times(cells.values)
         return pl.Series(moments).set(pl.Series(~is_time), None)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from lapwing.errors import DataError
 from lapwing.extras.connect.tables.workbooks import ExcelFile
 from lapwing.extras.evaluate.internal.layout import guess_layout, questions_of_rows
-from lapwing.extras.evaluate.internal.tallies import CHUNK_ROWS, Tally, counted
+from lapwing.extras.evaluate.internal.tallies import CHUNK_ROWS, Tally, tally_cells
 from lapwing.extras.evaluate.internal.written import ColumnGuess, rival
 from lapwing.rows.cells import RawColumn
 from lapwing.rows.entry import Source
@@ -30,7 +30,7 @@ def drafted_files(source: Source) -> tuple[Schema, dict[str, Tally]]:
             yield from file.chunks(columns, CHUNK_ROWS)
 
     beyond = [BEYOND] if all(isinstance(file, CsvFile | ExcelFile) for file in files) else []
-    tallies = counted(read, [*names, *beyond])
+    tallies = tally_cells(read, [*names, *beyond])
     drafted = guessed({name: tallies[name] for name in names}, layout.dialect)
     asked = (*layout.questions, *questions_of_rows(files, tallies, drafted.fields), *drafted.questions)
     return replace(drafted, questions=tuple(dict.fromkeys(asked))), tallies

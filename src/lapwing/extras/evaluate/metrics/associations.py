@@ -15,9 +15,9 @@ import numpy.typing as npt
 
 from lapwing.extras.evaluate.metrics.metric import (
     REAL,
-    Compared,
     Estimate,
     Metric,
+    MetricResult,
     height,
     jackknife_estimate,
     some_columns,
@@ -164,7 +164,7 @@ def compare_associations(
 
 def compare_correlations(
     real_codes: Codes, others: Mapping[str, Codes], schema: Schema, *, rng: np.random.Generator
-) -> tuple[Compared, ...]:
+) -> tuple[MetricResult, ...]:
     """Return how far correlations of ordered columns and strengths of dependence of all are from the real ones.
 
     Means over the pairs of which one of the tables has a figure; where the other has none, because a column has one
@@ -212,9 +212,9 @@ def _strengths(tables: Mapping[str, Codes], columns: Sequence[Field], *, blocks:
     }
 
 
-def _compared(metric: Metric, figures: Mapping[str, Floats], rows: int | None, columns: int) -> Compared:
+def _compared(metric: Metric, figures: Mapping[str, Floats], rows: int | None, columns: int) -> MetricResult:
     """Return how far the figures of each table are from the real ones: the mean over pairs, and its error."""
-    return Compared(
+    return MetricResult(
         metric=metric,
         values={name: _distance(figures[REAL], each) for name, each in figures.items() if name != REAL},
         rows=rows,

@@ -17,7 +17,7 @@ import numpy as np
 from lapwing.maths.arrays import Cells, Floats, Ints
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.domains import MAX_VALUES
-from lapwing.schema.groupings.grouping import cut, identity
+from lapwing.schema.groupings.grouping import identity, interval_grouping
 from lapwing.schema.values import exact_cells, label, labels
 
 Scale = Literal["even", "log", "values"]
@@ -74,7 +74,8 @@ def choose_bars(field: Field, sample: Ints) -> Bars:
         return _single_values(field, frequent)
     even, log = _cuts(field, _even_edges(field, rest)), _cuts(field, _log_edges(field, rest))
     gained = [
-        spread(np.bincount(np.searchsorted([code for code, _ in cuts], rest, side="right"))) for cuts in (even, log)
+        effective_bars(np.bincount(np.searchsorted([code for code, _ in cuts], rest, side="right")))
+        for cuts in (even, log)
     ]
     is_log = gained[1] > _LOG_GAIN * gained[0]
     return _number_bars(field, log if is_log else even, "log" if is_log else "even", frequent)
@@ -180,7 +181,7 @@ def _cuts(field: Field, edges: Sequence[Fraction]) -> list[tuple[int, Fraction]]
     return sorted(cuts.items())
 
 
-def spread(masses: Cells | Floats) -> float:
+def effective_bars(masses: Cells | Floats) -> float:
     """Return over how many bars masses are spread: the exponential of the entropy of their shares."""
     shares = masses[masses > 0] / max(masses.sum(), 1e-300)
     return math.exp(-float((shares * np.log(shares)).sum()))
@@ -243,7 +244,7 @@ def _date_bars(field: Field, codes: Ints) -> Bars:
     """Return bars of equal length around nearly all sorted codes, and those from the field's bounds to them."""
     edges = equal_cells(codes, _CLOSED)
     cuts = edges[(edges > 0) & (edges < field.domain.values)]
-    grouping = cut(field.domain, cuts)
+    grouping = interval_grouping(field.domain, cuts)
     starts = tuple(start_text(field, code) for code in (0, *cuts.tolist()))
     names = tuple(labels(grouping, field)[: grouping.regular])
     return Bars(cuts=cuts, labels=names, starts=starts, scale="even", frequent=())
@@ -254,5 +255,5 @@ def start_text(field: Field, code: int) -> str:
     if field.type in ("integer", "number"):
         return number_text(value_at(field, code))
     edges = [edge for edge in (code, code + 1) if 0 < edge < field.domain.values]
-    text = label(cut(field.domain, edges), field, 1 if code else 0)
+    text = label(interval_grouping(field.domain, edges), field, 1 if code else 0)
     return text[: len("2020-12-31")] if field.type == "date" else text[: len("2020-12-31T00:00")].replace("T", " ")

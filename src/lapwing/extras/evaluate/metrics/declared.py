@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from lapwing.errors import ParameterError
-from lapwing.extras.evaluate.metrics.metric import REAL, SYNTHETIC, Compared, Estimate, Metric, height
+from lapwing.extras.evaluate.metrics.metric import REAL, SYNTHETIC, Estimate, Metric, MetricResult, height
 from lapwing.extras.evaluate.words import say
 from lapwing.maths.arrays import Codes, Floats, read_only
 from lapwing.model.compared import compared_cells
@@ -52,7 +52,7 @@ class TotalFit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Declared:
+class DeclaredFit:
     """Hold how tables fit what the schema declares of them.
 
     broken: rows that break at least one rule, by the name of the table; totals: those held exactly come first.
@@ -64,7 +64,7 @@ class Declared:
     totals: tuple[TotalFit, ...]
 
 
-def compare_declared(tables: Mapping[str, Codes], schema: Schema) -> Declared | None:
+def compare_declared(tables: Mapping[str, Codes], schema: Schema) -> DeclaredFit | None:
     """Return how many rows of each table break each rule, and how far the tables are from the public ones.
 
     Cells that do not fit the schema break no rule. Where a column is determined by others, the rows without the
@@ -75,7 +75,7 @@ def compare_declared(tables: Mapping[str, Codes], schema: Schema) -> Declared | 
         return None
     rows = {name: height(codes) for name, codes in tables.items()}
     broken = {name: _broken(codes, schema, rows[name]) for name, codes in tables.items()}
-    return Declared(
+    return DeclaredFit(
         rules=tuple(
             RuleFit(
                 rule=rule.text,
@@ -100,7 +100,7 @@ def compare_declared(tables: Mapping[str, Codes], schema: Schema) -> Declared | 
     )
 
 
-def declared_notes(found: Declared | None) -> list[str]:
+def declared_notes(found: DeclaredFit | None) -> list[str]:
     """Return one sentence for each table that breaks rules."""
     if found is None:
         return []
@@ -184,7 +184,7 @@ class WeightedColumn:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Weighted:
+class WeightedFit:
     """Hold how far weighted totals, shares and means are from the real ones, of all columns but the weight."""
 
     weight: str
@@ -195,7 +195,7 @@ class Weighted:
 
 def compare_weighted(
     real_codes: Codes, others: Mapping[str, Codes], schema: Schema, *, rows: int | None = None
-) -> Weighted | None:
+) -> WeightedFit | None:
     """Return how far the weighted figures of tables are from the real ones; None without a weight or another column.
 
     rows: of the real table, where the codes are a sample of it: totals are those of so many. A cell whose weight is
@@ -213,7 +213,7 @@ def compare_weighted(
     total = float(weights[""].sum())
     if not columns or total <= 0:
         return None
-    return Weighted(
+    return WeightedFit(
         weight=schema.weight,
         total=total,
         totals={name: float(weights[name].sum()) for name in others},
@@ -221,7 +221,7 @@ def compare_weighted(
     )
 
 
-def weighted_figures(found: Weighted) -> tuple[Compared, ...]:
+def weighted_figures(found: WeightedFit) -> tuple[MetricResult, ...]:
     """Return the means over columns of the weighted errors; `MEAN_ERROR` only where a column has a mean."""
     names = tuple(found.totals)
     figures = [
@@ -232,7 +232,7 @@ def weighted_figures(found: Weighted) -> tuple[Compared, ...]:
     if means:
         figures.append((MEAN_ERROR, {name: [abs(each[name]) for each in means] for name in names}))
     return tuple(
-        Compared(
+        MetricResult(
             metric=metric,
             values={name: Estimate(value=math.fsum(each) / len(each)) for name, each in errors.items()},
             columns=len(errors[names[0]]),
@@ -241,7 +241,7 @@ def weighted_figures(found: Weighted) -> tuple[Compared, ...]:
     )
 
 
-def weighted_record(found: Weighted | None) -> dict[str, Any] | None:
+def weighted_record(found: WeightedFit | None) -> dict[str, Any] | None:
     """Return weighted figures as plain JSON values; of each column the 20 cells with most weight."""
     if found is None:
         return None

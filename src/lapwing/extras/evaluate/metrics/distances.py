@@ -10,9 +10,9 @@ from typing import Final
 import numpy as np
 
 from lapwing.extras.evaluate.metrics.metric import (
-    Compared,
     Estimate,
     Metric,
+    MetricResult,
     height,
     jackknife_estimate,
     some_columns,
@@ -89,7 +89,7 @@ MMD: Final = Metric("mmd")
 
 def compare_kernels(
     real_codes: Codes, others: Mapping[str, Codes], schema: Schema, *, rng: np.random.Generator
-) -> Compared | None:
+) -> MetricResult | None:
     """Return the MMD (not its square) between the real table and others; None where no column has a place.
 
     Exact up to 10,000 rows in every table, else by 256 random features, of at most 2**19 rows and 2**25 cells of a
@@ -108,7 +108,7 @@ def compare_kernels(
         found = [mmd_from_features(features, mean_features(points, frequencies)) for points in rest]
     is_all = max(map(height, (real_codes, *others.values()))) <= rows
     values = dict(zip(others, found, strict=True))
-    return Compared(metric=MMD, values=values, rows=None if is_all else rows, columns=len(columns))
+    return MetricResult(metric=MMD, values=values, rows=None if is_all else rows, columns=len(columns))
 
 
 MOST_COLUMNS: Final = 64  # ordered columns that are compared; of more, so many are chosen
@@ -129,7 +129,7 @@ KERNEL_DENSITY: Final = Metric("kernel_density")
 
 def compare_wasserstein(
     real_codes: Codes, others: Mapping[str, Codes], schema: Schema, *, rng: np.random.Generator
-) -> tuple[Compared, ...]:
+) -> tuple[MetricResult, ...]:
     """Return W1 between the real table and others over all ordered columns: two ground metrics, and sliced.
 
     The first two are exact where all tables have the same number of rows, at most 1,000. Else they are the mean over 5
@@ -146,13 +146,13 @@ def compare_wasserstein(
     return (
         _assigned(WASSERSTEIN_LINF, tables, columns, rng, ground="linf"),
         _assigned(WASSERSTEIN_L2, tables, columns, rng, ground="l2"),
-        Compared(metric=SLICED, values=sliced, rows=SLICED_ROWS if is_sampled else None, columns=columns),
+        MetricResult(metric=SLICED, values=sliced, rows=SLICED_ROWS if is_sampled else None, columns=columns),
     )
 
 
 def compare_bounded_lipschitz(
     real_codes: Codes, others: Mapping[str, Codes], schema: Schema, *, rng: np.random.Generator
-) -> Compared | None:
+) -> MetricResult | None:
     """Return the bounded-Lipschitz distance between the real table and others over all ordered columns.
 
     Functions are bounded by 1 and the ground metric is Euclidean, so that it is W1 with no distance counted for more
@@ -164,7 +164,7 @@ def compare_bounded_lipschitz(
 
 def compare_densities(
     real_codes: Codes, others: Mapping[str, Codes], schema: Schema, *, rng: np.random.Generator
-) -> Compared | None:
+) -> MetricResult | None:
     """Return the largest difference of kernel densities at public places, over all ordered columns.
 
     Places are a regular grid of the box of up to three coordinates, with at most 512 points, and 512 uniform points of
@@ -180,7 +180,7 @@ def compare_densities(
     found = {name: _block_densities(each, at, gamma, _BLOCKS if name in tall else 1) for name, each in tables.items()}
     # A table that was used whole has one row of densities, which holds whichever block of the other is left out.
     values = {name: jackknife_estimate(np.abs(found[""] - found[name]).max(axis=1)) for name in others}
-    return Compared(metric=KERNEL_DENSITY, values=values, rows=DENSITY_ROWS if tall else None, columns=columns)
+    return MetricResult(metric=KERNEL_DENSITY, values=values, rows=DENSITY_ROWS if tall else None, columns=columns)
 
 
 def _points(
@@ -202,7 +202,7 @@ def _assigned(
     *,
     ground: Ground,
     farthest: float = np.inf,
-) -> Compared:
+) -> MetricResult:
     """Return W1 by assignment: of all rows where the tables are small and equally large, else of subsamples."""
     sizes = [len(each) for each in tables.values()]
     size = min(*sizes, ASSIGNED)
@@ -215,7 +215,7 @@ def _assigned(
             values[name] = wasserstein_subsampled(
                 *pair, rng, size=size, repeats=REPEATS, ground=ground, farthest=farthest
             )
-    return Compared(metric=metric, values=values, rows=None if max(sizes) == size else size, columns=columns)
+    return MetricResult(metric=metric, values=values, rows=None if max(sizes) == size else size, columns=columns)
 
 
 def _public_places(coordinates: int, rng: np.random.Generator) -> Floats:

@@ -8,9 +8,9 @@ import numpy as np
 
 from lapwing.extras.evaluate.metrics.associations import Associations
 from lapwing.extras.evaluate.metrics.columns import PERCENTS, ColumnErrors
-from lapwing.extras.evaluate.metrics.declared import Declared, Weighted, weighted_record
+from lapwing.extras.evaluate.metrics.declared import DeclaredFit, WeightedFit, weighted_record
 from lapwing.extras.evaluate.metrics.disclosure.disclosure import Disclosure
-from lapwing.extras.evaluate.metrics.metric import BOOTSTRAP, INDEPENDENT, SYNTHETIC, Compared, Estimate, Metric
+from lapwing.extras.evaluate.metrics.metric import BOOTSTRAP, INDEPENDENT, SYNTHETIC, Estimate, Metric, MetricResult
 from lapwing.extras.evaluate.metrics.moments import MOMENT_BOUND
 from lapwing.extras.evaluate.metrics.overlays import Overlays
 from lapwing.extras.evaluate.metrics.panels import PanelErrors
@@ -38,7 +38,7 @@ class Findings:
     columns: Mapping[str, tuple[ColumnErrors, ...]]
     together: Mapping[str, Variation] | None
     given: Mapping[str, Variation] | None
-    metrics: tuple[Compared, ...]
+    metrics: tuple[MetricResult, ...]
     associations: Associations | None
     downstream: Downstream | None
     subgroups: tuple[SubgroupAccuracy, ...]
@@ -49,8 +49,8 @@ class Findings:
     synthetic_rows: int
     seed: int
     sampled: int | None = None
-    weighted: Weighted | None = None
-    declared: Declared | None = None
+    weighted: WeightedFit | None = None
+    declared: DeclaredFit | None = None
     panel: PanelErrors | None = None
 
     @property
@@ -103,7 +103,7 @@ def plain(value: Any) -> Any:  # noqa: ANN401
     return str(value)
 
 
-def _metric(compared: Compared) -> dict[str, Any]:
+def _metric(compared: MetricResult) -> dict[str, Any]:
     told = {name: getattr(compared.metric, name) for name in ("key", "title", "unit", "meaning", "best", "reference")}
     return {**told, "columns": compared.columns, "rows": compared.rows, "values": plain(compared.values)}
 
@@ -139,7 +139,7 @@ PREDICTION: Final = "downstream"  # key of the prediction of the target
 LESSON: Final = 0.05  # AUC by which real rows must beat the majority class for a prediction to have a place
 
 
-def placed_figures(found: Findings) -> tuple[Compared, ...]:
+def placed_figures(found: Findings) -> tuple[MetricResult, ...]:
     """Return all figures of a comparison that have those of a resample and of independent columns beside them.
 
     Tables of one, two and three columns, missing cells, the other metrics but for bounds, then prediction where real
@@ -153,7 +153,7 @@ def _exact(values: Mapping[str, float]) -> dict[str, Estimate]:
     return {name: Estimate(value=value) for name, value in values.items()}
 
 
-def _variations(found: Findings) -> list[Compared]:
+def _variations(found: Findings) -> list[MetricResult]:
     """Return the mean total variation of the tables with so many columns."""
     compared = []
     for place, tables in enumerate(found.tables[SYNTHETIC]):
@@ -163,11 +163,11 @@ def _variations(found: Findings) -> list[Compared]:
             name: Estimate(value=each.value / 2, standard_error=each.standard_error / 2)
             for name, each in halves.items()
         }
-        compared.append(Compared(metric=metric, values=values, columns=len(found.columns[SYNTHETIC])))
+        compared.append(MetricResult(metric=metric, values=values, columns=len(found.columns[SYNTHETIC])))
     return compared
 
 
-def _gaps(found: Findings) -> list[Compared]:
+def _gaps(found: Findings) -> list[MetricResult]:
     """Return the mean total variation of what is missing together, and where."""
     compared = []
     for key, tables in (("missing_together", found.together), ("missing_given", found.given)):
@@ -175,15 +175,15 @@ def _gaps(found: Findings) -> list[Compared]:
             metric = Metric(key)
             values = _exact({name: each.mean for name, each in tables.items()})
             columns = len(found.columns[SYNTHETIC])
-            compared.append(Compared(metric=metric, values=values, rows=found.sampled, columns=columns))
+            compared.append(MetricResult(metric=metric, values=values, rows=found.sampled, columns=columns))
     return compared
 
 
-def _prediction(found: Findings) -> list[Compared]:
+def _prediction(found: Findings) -> list[MetricResult]:
     """Return how well the target is predicted: from synthetic rows, from real ones, and by the majority class."""
     area = found.downstream
     if area is None or area.ceiling - area.floor < LESSON:
         return []
     metric = Metric(PREDICTION, best=1.0)
     values = _exact({SYNTHETIC: area.auc, BOOTSTRAP: area.ceiling, INDEPENDENT: area.floor})
-    return [Compared(metric=metric, values=values, columns=len(found.columns[SYNTHETIC]))]
+    return [MetricResult(metric=metric, values=values, columns=len(found.columns[SYNTHETIC]))]

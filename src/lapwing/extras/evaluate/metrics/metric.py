@@ -126,7 +126,7 @@ class Metric:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Compared:
+class MetricResult:
     """Hold a metric of several tables, each against the real one.
 
     values: by the name of the table: ``synthetic``, ``bootstrap`` (a resample) and ``independent`` (columns

@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from lapwing.extras.evaluate.metrics.metric import (
-    Compared,
     Metric,
+    MetricResult,
     height,
     jackknife_estimate,
     shares,
@@ -130,7 +130,7 @@ MOMENT_BOUND: Final = {degree: Metric(f"moment_bound_{degree}") for degree in (2
 
 def compare_moments(
     real_codes: Codes, others: Mapping[str, Codes], schema: Schema, *, rng: np.random.Generator
-) -> tuple[Compared, ...]:
+) -> tuple[MetricResult, ...]:
     """Return how far marginals, covariance and moments of tables are from the real ones, over columns of any type.
 
     The root of formula (1.2) for one release, Theorem 3.10, and (2.1). Changed: coordinates are those of `coded_rows`,
@@ -152,10 +152,10 @@ def compare_moments(
     small = {name: _moments(rows[name], threes, 3, blocks[name]) for name in tables}
     large = {name: _moments(rows[name], twos, 2, blocks[name]) for name in tables}
 
-    def compared(metric: Metric, moments: Mapping[str, _Moments], figure: _Figure) -> Compared:
+    def compared(metric: Metric, moments: Mapping[str, _Moments], figure: _Figure) -> MetricResult:
         figures = {name: figure(moments[""], moments[name]) for name in others}
         values = {name: jackknife_estimate(each) for name, each in figures.items()}
-        return Compared(
+        return MetricResult(
             metric=metric, values=values, rows=MOST_ROWS if is_sampled else None, columns=moments[""].columns
         )
 

@@ -14,7 +14,7 @@ from lapwing.extras.evaluate.metrics.bars import MOST_BARS, Scale, choose_bars, 
 from lapwing.extras.evaluate.metrics.metric import cells_of
 from lapwing.maths.arrays import Cells, Codes, Ints, read_only
 from lapwing.schema.fields import Field
-from lapwing.schema.groupings.grouping import cut, evenly, identity, shifted
+from lapwing.schema.groupings.grouping import evenly, identity, interval_grouping, prefix_grouping
 from lapwing.schema.schemas import Schema
 from lapwing.schema.values import label, labels
 
@@ -106,7 +106,7 @@ def _measured(column: Field, real: Cells, synthetic: Cells) -> ColumnOverlay:
     """Return a column of numbers or dates side by side."""
     sample = _sampled(real)
     bars = choose_bars(column, sample[sample < column.domain.values])
-    grouping = cut(column.domain, bars.cuts)
+    grouping = interval_grouping(column.domain, bars.cuts)
     counts = np.array([np.bincount(grouping.apply(codes), minlength=grouping.groups) for codes in (real, synthetic)])
     is_used = np.ones(grouping.regular, dtype=np.bool_)
     widths = np.diff(np.concatenate(([0], bars.cuts, [column.domain.values])))
@@ -180,7 +180,7 @@ def _overlay(
         is_ordered=domain.ordered,
         others=0 if others is None else len(others),
         special=tuple(
-            (label(shifted(domain, _NO_CUTS), column, 1 + place), reserved[0][place], reserved[1][place])
+            (label(prefix_grouping(domain, _NO_CUTS), column, 1 + place), reserved[0][place], reserved[1][place])
             for place in range(domain.specials)
         ),
         frequent=frequent,

@@ -18,7 +18,7 @@ import numpy as np
 
 from lapwing.errors import ParameterError
 from lapwing.extras.evaluate.metrics.distances import FEATURES, GAMMA
-from lapwing.extras.evaluate.metrics.metric import REAL, Compared, Estimate, Metric, cells_of
+from lapwing.extras.evaluate.metrics.metric import REAL, Estimate, Metric, MetricResult, cells_of
 from lapwing.extras.evaluate.metrics.samples import Complexes, mmd_from_features, random_frequencies, wasserstein_line
 from lapwing.maths.arrays import Codes, Floats, Ints
 from lapwing.schema.fields import Field
@@ -128,7 +128,7 @@ class PanelErrors:
     and column; agreement: the share of pairs of siblings that agree, by panel (``real`` is one) and column.
     """
 
-    figures: tuple[Compared, ...]
+    figures: tuple[MetricResult, ...]
     columns: Mapping[str, Mapping[str, Mapping[str, float]]]
     agreement: Mapping[str, Mapping[str, float]]
 
@@ -173,7 +173,7 @@ def compare_panels(
     estimates["trajectories"] = _trajectory_distances(panels, schema.columns, rng)
     is_sampled = max(len(panel.counts) for panel in panels) > MOST_UNITS
     figures = [
-        Compared(
+        MetricResult(
             metric=METRICS[key],
             values=dict(zip(others, estimates[key], strict=True)),
             rows=MOST_UNITS if key == "trajectories" and is_sampled else None,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from lapwing.extras.evaluate.metrics.findings import PREDICTION
-from lapwing.extras.evaluate.metrics.metric import BOOTSTRAP, INDEPENDENT, SYNTHETIC, Compared, Estimate, Metric
+from lapwing.extras.evaluate.metrics.metric import BOOTSTRAP, INDEPENDENT, SYNTHETIC, Estimate, Metric, MetricResult
 from lapwing.extras.evaluate.words import say
 
 Verdict = Literal["closer", "fresh", "most", "part", "none", "worse", "sparse", "several", "far"]
@@ -72,7 +72,7 @@ class Standing:
         return text
 
 
-def standing(compared: Compared) -> Standing | None:
+def standing(compared: MetricResult) -> Standing | None:
     """Return where a figure lies; None where a value is missing or not finite."""
     synthetic, floor, lazy = (compared.values.get(name) for name in (SYNTHETIC, BOOTSTRAP, INDEPENDENT))
     if synthetic is None or floor is None or lazy is None:

@@ -89,10 +89,10 @@ def number(value: float | None) -> float | None:
     return float(value)
 
 
-def shown(value: float | None, *, is_share: bool = False) -> str:
+def figure_text(value: float | None, *, is_share: bool = False) -> str:
     """Return a figure for a table: four significant digits, or a percentage.
 
-    >>> shown(0.1234, is_share=True), shown(1234567.0), shown(None), shown(0.000012)
+    >>> figure_text(0.1234, is_share=True), figure_text(1234567.0), figure_text(None), figure_text(0.000012)
     ('12.34 %', '1,234,567', '-', '1.2e-05')
     """
     plain = number(value)
@@ -114,7 +114,7 @@ def altair() -> Any:  # noqa: ANN401 - a module
     return found
 
 
-def unchecked(draw: Callable[P, Chart]) -> Callable[P, Chart]:
+def skip_validation(draw: Callable[P, Chart]) -> Callable[P, Chart]:
     """Let altair make a chart without checking each of its parts, which takes as long; a wrong one is not drawn."""
 
     @wraps(draw)
@@ -131,7 +131,15 @@ def unchecked(draw: Callable[P, Chart]) -> Callable[P, Chart]:
 Lines = Sequence[Mapping[str, Any]]  # a record for each mark
 
 
-def drawn(chart: Any, lines: Lines, height: int | dict[str, Any], *, title: str, meaning: str, figures: Table) -> Chart:  # noqa: ANN401
+def full_width(
+    chart: Any,  # noqa: ANN401
+    lines: Lines,
+    height: int | dict[str, Any],
+    *,
+    title: str,
+    meaning: str,
+    figures: Table,
+) -> Chart:
     """Return a chart of altair as wide as there is room, with its data, its words and the numbers behind it.
 
     The data are added last, in the place of a name: altair copies a chart at every step.
@@ -150,7 +158,7 @@ _HEIGHT: Final = 170  # of a chart without bars that lie, in pixels
 _HAS_ENDS: Final = "isValid(datum.lower) && isValid(datum.upper)"
 
 
-@unchecked
+@skip_validation
 def bars(
     labels: Sequence[str],
     series: Mapping[str, Figures],
@@ -176,10 +184,10 @@ def bars(
         whiskers = base.transform_filter(_HAS_ENDS).mark_rule(color=colour("ink"), strokeWidth=1.5)
         layers.append(whiskers.encode(x=alt.X("lower:Q", title=unit), x2="upper:Q"))
     behind = _figures(title, labels, series, intervals or {}, is_share)
-    return drawn(alt.layer(*layers), lines, _lying(len(series)), title=title, meaning=meaning, figures=behind)
+    return full_width(alt.layer(*layers), lines, _lying(len(series)), title=title, meaning=meaning, figures=behind)
 
 
-@unchecked
+@skip_validation
 def histogram(
     labels: Sequence[str],
     starts: Sequence[str],
@@ -218,10 +226,10 @@ def histogram(
         whiskers = base.transform_filter(_HAS_ENDS).mark_rule(color=colour("ink"), strokeWidth=1.2)
         layers.append(whiskers.encode(y=alt.Y("lower:Q", title=unit), y2="upper:Q"))
     behind = _figures(title, labels, series, intervals or {}, is_share)
-    return drawn(alt.layer(*layers), lines, _HEIGHT, title=title, meaning=meaning, figures=behind)
+    return full_width(alt.layer(*layers), lines, _HEIGHT, title=title, meaning=meaning, figures=behind)
 
 
-@unchecked
+@skip_validation
 def interval_dots(
     labels: Sequence[str],
     values: Figures,
@@ -254,10 +262,10 @@ def interval_dots(
         shape=alt.Shape("series:N", title=None, scale=alt.Scale(domain=list(series), range=shapes[: len(series)])),
     )
     behind = _figures(title, labels, series, known, is_share)
-    return drawn(alt.layer(rule, dots), lines, _lying(1), title=title, meaning=meaning, figures=behind)
+    return full_width(alt.layer(rule, dots), lines, _lying(1), title=title, meaning=meaning, figures=behind)
 
 
-@unchecked
+@skip_validation
 def budget_bar(parts: Sequence[tuple[str, float]], *, title: str, meaning: str, unit: str) -> Chart:
     """Return where the budget went: one bar, cut into parts."""
     alt = altair()
@@ -275,10 +283,10 @@ def budget_bar(parts: Sequence[tuple[str, float]], *, title: str, meaning: str, 
         color=alt.Color("part:N", title=None, scale=scale, legend=legend),
         order=alt.Order("place:Q"),
     )
-    shares = [shown(amount / total if total > 0 else 0.0, is_share=True) for _, amount in parts]
+    shares = [figure_text(amount / total if total > 0 else 0.0, is_share=True) for _, amount in parts]
     figures = tuple((name, f"{amount:.4g}", share) for (name, amount), share in zip(parts, shares, strict=True))
     table = Table(title, ("spent on", unit, "share"), figures, numbers=(1, 2))
-    return drawn(chart, lines, 44, title=title, meaning=meaning, figures=table)
+    return full_width(chart, lines, 44, title=title, meaning=meaning, figures=table)
 
 
 def _long(labels: Sequence[str], series: Mapping[str, Figures], intervals: Intervals) -> list[dict[str, Any]]:
@@ -323,9 +331,9 @@ def _figures(
     heading, columns = [""], [list(labels)]
     for name, values in series.items():
         heading.append(name)
-        columns.append([shown(value, is_share=is_share) for value in values])
+        columns.append([figure_text(value, is_share=is_share) for value in values])
         for end, ends in zip(("lower", "upper"), intervals.get(name, ()), strict=False):
             heading.append(end)
-            columns.append([shown(value, is_share=is_share) for value in ends])
+            columns.append([figure_text(value, is_share=is_share) for value in ends])
     lines = tuple(zip(*columns, strict=True))
     return Table(caption, tuple(heading), lines, numbers=tuple(range(1, len(heading))))

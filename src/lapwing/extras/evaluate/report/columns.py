@@ -14,7 +14,18 @@ from lapwing.extras.evaluate.metrics.standing import SEVERAL
 from lapwing.extras.evaluate.report.charts import bars, histogram
 from lapwing.extras.evaluate.report.parts import section, table
 from lapwing.extras.evaluate.words import say
-from lapwing.present.document import Chart, Part, Section, Table, Text, clipped, count_text, labelled, percent, signed
+from lapwing.present.document import (
+    Chart,
+    Part,
+    Section,
+    Table,
+    Text,
+    clip_text,
+    count_text,
+    percent,
+    signed_points,
+    visible_label,
+)
 from lapwing.schema.schemas import Schema
 
 DRAWN: Final = 40  # columns with a chart, the worst first; all are in the table
@@ -52,7 +63,7 @@ def differences_chart(found: Findings) -> Chart:
         say("columns.differences.more", shown=len(names), columns=len(distances)) if len(names) < len(distances) else ""
     )
     return bars(
-        list(map(clipped, names)),
+        list(map(clip_text, names)),
         series,
         title=say("columns.differences.title"),
         meaning=say("columns.differences.meaning") + more,
@@ -94,8 +105,8 @@ def _chart(overlay: ColumnOverlay, distances: tuple[dict[str, float], dict[str, 
     distance, floor = (each[overlay.column] for each in distances)
     meaning = _meaning(overlay, distance, floor)
     if description:
-        meaning += f" The schema says: {clipped(description, 120)}"
-    title = clipped(overlay.column)
+        meaning += f" The schema says: {clip_text(description, 120)}"
+    title = clip_text(overlay.column)
     is_lying = overlay.kind == "category" and (not overlay.is_ordered or len(overlay.labels) <= _TALL)
     series = {"real": overlay.real.tolist(), "synthetic": overlay.synthetic.tolist()}
     if not is_lying:
@@ -108,7 +119,7 @@ def _chart(overlay: ColumnOverlay, distances: tuple[dict[str, float], dict[str, 
 def _drawn(overlay: ColumnOverlay) -> tuple[list[str], dict[str, list[float]]]:
     """Return the bars of categories: the first, others unless they would dwarf them, and missing cells."""
     keep = len(overlay.labels) if overlay.is_ordered or len(overlay.labels) <= _BARS + 2 else _BARS
-    labels = list(map(labelled, overlay.labels[:keep]))
+    labels = list(map(visible_label, overlay.labels[:keep]))
     real, synthetic = overlay.real[:keep].tolist(), overlay.synthetic[:keep].tolist()
     more = [(label, *pair) for label, pair in _gaps(overlay) if max(pair) > 0]
     if keep < len(overlay.labels) and not _is_dwarfing(overlay):
@@ -133,7 +144,7 @@ def _all_bars(overlay: ColumnOverlay, title: str) -> Table:
     """Return the shares of all categories that are told apart, and of missing cells."""
     lines = list(zip(overlay.labels, overlay.real.tolist(), overlay.synthetic.tolist(), strict=True))
     lines += [(label, *pair) for label, pair in _gaps(overlay)]
-    told = ((labelled(label), percent(real, 2), percent(synthetic, 2)) for label, real, synthetic in lines)
+    told = ((visible_label(label), percent(real, 2), percent(synthetic, 2)) for label, real, synthetic in lines)
     return table("columns.bars", told, numbers=(1, 2), title=title)
 
 
@@ -151,12 +162,12 @@ def _meaning(overlay: ColumnOverlay, distance: float, floor: float) -> str:
         worst = int(np.abs(differences).argmax())
         text += say(
             "columns.most",
-            label=labelled(overlay.labels[worst], 40),
+            label=visible_label(overlay.labels[worst], 40),
             real=percent(overlay.real[worst]),
             synthetic=percent(overlay.synthetic[worst]),
         )
     apart = [
-        say("columns.apart", label=clipped(label, 40), real=percent(real), synthetic=percent(synthetic))
+        say("columns.apart", label=clip_text(label, 40), real=percent(real), synthetic=percent(synthetic))
         for label, real, synthetic in _apart(overlay)
     ]
     if apart:
@@ -180,7 +191,7 @@ def _table(found: Findings, order: list[str], distances: dict[str, float], floor
     """Return how far all columns are from the real ones, the worst first."""
     errors = {each.column: each for each in found.columns[SYNTHETIC]}
     lines = [
-        (clipped(name), percent(distances[name], 2), percent(floors[name], 2), *_figures(errors[name]))
+        (clip_text(name), percent(distances[name], 2), percent(floors[name], 2), *_figures(errors[name]))
         for name in order
     ]
     return table(
@@ -202,7 +213,7 @@ def _is_far(numbers: NumberErrors | None) -> bool:
 
 def _figures(errors: ColumnErrors) -> tuple[str, ...]:
     """Return the errors of a column as cells."""
-    missing = "-" if errors.missing is None else signed(errors.missing, 2)
+    missing = "-" if errors.missing is None else signed_points(errors.missing, 2)
     numbers = errors.numbers
     if numbers is None:
         return missing, "-", "-", "-", "-"

@@ -8,21 +8,21 @@ from lapwing.extras.evaluate.metrics.findings import Findings
 from lapwing.extras.evaluate.metrics.glance import Glance, glance
 from lapwing.extras.evaluate.metrics.metric import SYNTHETIC
 from lapwing.extras.evaluate.metrics.standing import APART, FRESH, MOST, NONE, PART, SAME, Standing, glance_lines
-from lapwing.extras.evaluate.report.charts import altair, colour, distinct, drawn, ramp, unchecked
+from lapwing.extras.evaluate.report.charts import altair, colour, distinct, full_width, ramp, skip_validation
 from lapwing.extras.evaluate.report.columns import columns_section
 from lapwing.extras.evaluate.report.pairs import maps_section, pairs_section, worst_section
 from lapwing.extras.evaluate.report.parts import section, table
 from lapwing.extras.evaluate.report.tables import gaps_section, panel_section, rules_section, weighted_section
 from lapwing.extras.evaluate.report.uses import disclosure_section, prediction_section, subgroups_section
 from lapwing.extras.evaluate.words import say
-from lapwing.present.document import Chart, Fact, Facts, Part, Section, Table, Text, crossed, percent
+from lapwing.present.document import Chart, Fact, Facts, Part, Section, Table, Text, cross_name, percent
 from lapwing.schema.schemas import Schema
 
 _ENDS: Final = (-0.2, 1.4)  # places that are drawn; what lies beyond stands at the end, as an arrow
 _LINE: Final = 20  # height of a line with a dot, in pixels
 
 
-@unchecked
+@skip_validation
 def place_chart(standings: Sequence[Standing], *, title: str, meaning: str) -> Chart:
     """Return where figures lie between a resample and independent columns; those without a place are left out."""
     alt = altair()
@@ -53,7 +53,7 @@ def place_chart(standings: Sequence[Standing], *, title: str, meaning: str) -> C
     dots = dots.encode(x=across, shape=alt.Shape("shape:N", scale=None))
     chart = alt.layer(zones, marks.encode(x=across), spans, dots)
     height = max(60, _LINE * len(lines))
-    return drawn(chart, (), height, title=title, meaning=meaning, figures=standings_table(standings))
+    return full_width(chart, (), height, title=title, meaning=meaning, figures=standings_table(standings))
 
 
 def standings_table(standings: Sequence[Standing]) -> Table:
@@ -142,7 +142,7 @@ def _facts(found: Findings, seen: Glance) -> Facts:
         facts.append(Fact("pairs", say("glance.pairs"), percent(pairs.synthetic.value), note=note))
     if found.downstream is None and pairs is not None:
         columns, distance = next(each for each in found.tables[SYNTHETIC] if each.ways == 2).worst(1)[0]
-        facts.append(Fact("worst", say("glance.worst"), percent(distance), note=crossed(columns)))
+        facts.append(Fact("worst", say("glance.worst"), percent(distance), note=cross_name(columns)))
     if found.downstream is not None:
         area = found.downstream
         note = say("glance.auc_note", ceiling=area.ceiling, floor=area.floor)

@@ -14,7 +14,7 @@ from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.certificate.cost_lines import CostLine
 from lapwing.model.certificate.statements import Statement
 from lapwing.present.costs import amount_spent, by_purpose, cost_summary, purpose_of, sign_of
-from lapwing.present.document import Chart, Part, Section, Table, Text, crossed, sentence
+from lapwing.present.document import Chart, Part, Section, Table, Text, cross_name, sentence
 
 _MOST_LINES: Final = 300
 _MOST_BARS: Final = 30  # kinds of table
@@ -58,7 +58,7 @@ def noise_chart(lines: Sequence[CostLine]) -> Chart:
     widest = sorted(kinds, key=lambda kind: -kind[2])[:_MOST_BARS]
     labels = []
     for kind in widest:
-        named = list(dict.fromkeys(crossed(line.columns) for line in kinds[kind] if line.columns))
+        named = list(dict.fromkeys(cross_name(line.columns) for line in kinds[kind] if line.columns))
         many = f"{len(kinds[kind]):,} " * (len(kinds[kind]) > 1)
         level = "" if kind[1] is None else say("cost.noise.level", level=kind[1])
         labels.append((", ".join(named) if 0 < len(named) <= _NAMED else many + kind[0]) + level)

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from lapwing.extras.evaluate.report.charts import altair, distinct, drawn, ramp, shown, unchecked
+from lapwing.extras.evaluate.report.charts import altair, distinct, figure_text, full_width, ramp, skip_validation
 from lapwing.present.document import Chart, Table
 
 _NUMBER: Final = "isFinite(datum.value) ? format(datum.value, abs(datum.value) >= 1000 ? ',.0f' : '.2~r') : ''"
@@ -14,7 +14,7 @@ _ALL_SHOWN: Final = 30  # rows and columns of a matrix that all have their name 
 _WHOLE: Final = 10  # rows and columns of a matrix that fits a printed page
 
 
-@unchecked
+@skip_validation
 def heat_map(
     matrix: np.ndarray,
     row_labels: Sequence[str],
@@ -52,10 +52,10 @@ def heat_map(
         color=_shades(alt, unit, domain, both_ways=both_ways),
     )
     figures = _matrix_figures(title, values, row_labels, column_labels, unit)
-    return drawn(chart, lines, max(60, size * len(row_labels)), title=title, meaning=meaning, figures=figures)
+    return full_width(chart, lines, max(60, size * len(row_labels)), title=title, meaning=meaning, figures=figures)
 
 
-@unchecked
+@skip_validation
 def map_heat(
     matrix: np.ndarray,
     x_edges: Sequence[float],
@@ -89,7 +89,7 @@ def map_heat(
     )
     labels = [[f"{low:.6g} to {high:.6g}" for low, high in itertools.pairwise(each)] for each in (y_edges, x_edges)]
     figures = _largest(title, values, labels[0], labels[1], (y_title, x_title, unit))
-    return drawn(chart, lines, 380, title=title, meaning=meaning, figures=figures)
+    return full_width(chart, lines, 380, title=title, meaning=meaning, figures=figures)
 
 
 def _shades(alt: Any, unit: str, domain: tuple[float, float], *, both_ways: bool) -> Any:  # noqa: ANN401
@@ -107,7 +107,7 @@ def _matrix_figures(
     """Return a small matrix whole, and the largest figures of a large one."""
     if max(values.shape) > _WHOLE:
         return _largest(caption, values, row_labels, column_labels, ("row", "column", unit))
-    lines = tuple((label, *map(shown, line)) for label, line in zip(row_labels, values.tolist(), strict=True))
+    lines = tuple((label, *map(figure_text, line)) for label, line in zip(row_labels, values.tolist(), strict=True))
     return Table(caption, ("", *column_labels), lines, numbers=tuple(range(1, 1 + values.shape[1])))
 
 
@@ -122,5 +122,5 @@ def _largest(
     sizes = np.where(np.isfinite(values), np.abs(values), -1.0).ravel()
     order = [place for place in np.argsort(-sizes, kind="stable")[:50].tolist() if sizes[place] > 0]
     cells = [divmod(place, values.shape[1]) for place in order]
-    lines = tuple((row_labels[i], column_labels[j], shown(float(values[i, j]))) for i, j in cells)
+    lines = tuple((row_labels[i], column_labels[j], figure_text(float(values[i, j]))) for i, j in cells)
     return Table(f"{caption}: the largest", heading, lines, numbers=(2,))

@@ -136,7 +136,7 @@ def _figure(chart: Chart, place: int) -> Html:
         import vl_convert  # noqa: PLC0415
     except ImportError:
         raise LapwingError(_missing("vl-convert-python"), code="LW701") from None
-    spec = json.dumps(cleaned({**chart.spec, "width": _WIDTH}), allow_nan=False)
+    spec = json.dumps(visible_texts({**chart.spec, "width": _WIDTH}), allow_nan=False)
     svg = _TAG.sub(lambda tag: _NEEDLESS.sub("", tag[0]), vl_convert.vegalite_to_svg(spec, config=CONFIG))
     name = element("span", chart.title, class_="name", dir="auto")
     meaning = element("span", chart.meaning, class_="meaning", dir="auto")
@@ -148,10 +148,10 @@ def _figure(chart: Chart, place: int) -> Html:
     return element("figure", caption, drawing, table, class_="chart", id=f"chart-{place}")
 
 
-def cleaned(value: Any) -> Any:  # noqa: ANN401
+def visible_texts(value: Any) -> Any:  # noqa: ANN401
     """Return JSON values with all texts shown as they are."""
     if isinstance(value, str):
         return visible(value)
     if isinstance(value, dict):
-        return {key: cleaned(each) for key, each in value.items()}
-    return [cleaned(each) for each in value] if isinstance(value, list | tuple) else value
+        return {key: visible_texts(each) for key, each in value.items()}
+    return [visible_texts(each) for each in value] if isinstance(value, list | tuple) else value

@@ -15,7 +15,7 @@ from lapwing.extras.evaluate.metrics.tables.variation import Variation
 from lapwing.extras.evaluate.report.heat_maps import heat_map, map_heat
 from lapwing.extras.evaluate.report.parts import section, table
 from lapwing.extras.evaluate.words import say
-from lapwing.present.document import Chart, Part, Section, Table, Text, clipped, crossed, percent
+from lapwing.present.document import Chart, Part, Section, Table, Text, clip_text, cross_name, percent
 
 WORST: Final = 10  # tables named of each number of columns
 _REAL: Final = "real"
@@ -56,7 +56,7 @@ def maps_section(found: Findings) -> Section:
 def _heat_maps(found: Associations) -> list[Chart]:
     """Return the strength of dependence of all pairs: real, synthetic, difference."""
     real, synthetic = found.matrices[_REAL], found.matrices[SYNTHETIC]
-    names = [clipped(name) for name in found.columns]
+    names = [clip_text(name) for name in found.columns]
     unit = say("pairs.unit")
     return [
         heat_map(real, names, names, title=say("pairs.real"), meaning=_strongest(found, real), unit=unit),
@@ -67,7 +67,7 @@ def _heat_maps(found: Associations) -> list[Chart]:
 
 def change_map(found: Associations) -> Chart:
     """Return how much stronger or weaker each pair's relation is in the synthetic table."""
-    names = [clipped(name) for name in found.columns]
+    names = [clip_text(name) for name in found.columns]
     change = np.where(np.eye(len(names), dtype=np.bool_), np.nan, found.matrices[SYNTHETIC] - found.matrices[_REAL])
     reach = max(0.1, math.ceil(10 * float(np.nanmax(np.abs(change), initial=0.0))) / 10)
     return heat_map(
@@ -94,7 +94,7 @@ def _largest(columns: tuple[str, ...], matrix: np.ndarray) -> tuple[str, int, in
     first, second = np.unravel_index(int(values.argmax()), values.shape)
     if not np.isfinite(values[first, second]):
         return None
-    return crossed((columns[first], columns[second])), int(first), int(second)
+    return cross_name((columns[first], columns[second])), int(first), int(second)
 
 
 def _strongest(found: Associations, real: np.ndarray) -> str:
@@ -158,7 +158,7 @@ def _worst(found: Findings, place: int) -> Table:
         own, low, high = (float(each.distances[at]) for each in (tables, floor, lazy))
         way = (own - low) / (high - low) if high > APART * low else None
         figures = [percent(value, 2) for value in (own, low, high)]
-        lines.append((crossed(tables.tables[at]), *figures, "-" if way is None else f"{100 * way:.0f} %"))
+        lines.append((cross_name(tables.tables[at]), *figures, "-" if way is None else f"{100 * way:.0f} %"))
         if way is not None and way > PART:
             marked.append(line)
     return table(
@@ -177,7 +177,7 @@ def _worst_columns(tables: Variation, floor: Variation, order: Sequence[int]) ->
     return table(
         "worst.single",
         tuple(
-            (crossed(tables.tables[at]), percent(own, 2), percent(low, 2), f"{own / low:.1f}" if low > 0 else "-")
+            (cross_name(tables.tables[at]), percent(own, 2), percent(low, 2), f"{own / low:.1f}" if low > 0 else "-")
             for at, (own, low) in zip(order, pairs, strict=True)
         ),
         numbers=(1, 2, 3),
@@ -194,7 +194,7 @@ def _map(found: MapOverlay, rows: int) -> list[Chart]:
     top = float(np.quantile(full, _BRIGHT)) if len(full) else 1.0
     filled = np.abs(change[~is_empty])
     reach = float(np.quantile(filled, _BRIGHT)) if len(filled) else 1.0
-    name = f"{clipped(found.x, 24)} × {clipped(found.y, 24)}"
+    name = f"{clip_text(found.x, 24)} × {clip_text(found.y, 24)}"
     empty = float(found.synthetic[found.real == 0].sum())
     distance = (float(np.abs(found.synthetic - found.real).sum()) + abs(found.outside[1] - found.outside[0])) / 2
     fresh = float(np.sqrt(found.real * (1 - found.real) / (2 * math.pi * rows)).sum())
@@ -209,8 +209,8 @@ def _map(found: MapOverlay, rows: int) -> list[Chart]:
             grid,
             found.x_edges.tolist(),
             found.y_edges.tolist(),
-            x_title=clipped(found.x, 24),
-            y_title=clipped(found.y, 24),
+            x_title=clip_text(found.x, 24),
+            y_title=clip_text(found.y, 24),
             title=say(f"maps.title.{kind}", name=name),
             meaning=meanings[kind],
             unit=say("maps.unit"),

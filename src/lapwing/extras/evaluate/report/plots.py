@@ -15,7 +15,7 @@ from lapwing.extras.evaluate.report.charts import altair
 from lapwing.extras.evaluate.report.columns import differences_chart
 from lapwing.extras.evaluate.report.compared import place_chart
 from lapwing.extras.evaluate.report.cost import budget_chart, noise_chart
-from lapwing.extras.evaluate.report.page import CONFIG, NOTICE, cleaned
+from lapwing.extras.evaluate.report.page import CONFIG, NOTICE, visible_texts
 from lapwing.extras.evaluate.report.pairs import change_map
 from lapwing.extras.evaluate.report.released_columns import column_chart, map_chart, released_columns, released_map
 from lapwing.extras.evaluate.report.released_pairs import pair_chart
@@ -70,7 +70,9 @@ def _by_itself(chart: Chart, width: int) -> dict[str, Any]:
     """Return the specification of a chart with its data in it, its words above it, and no colour left to a page."""
     spec = {key: value for key, value in chart.spec.items() if key != "$schema"}
     words = {"subtitle": textwrap.wrap(chart.meaning, int(width / _LETTER))} if chart.meaning else {}
-    found = cleaned({**spec, "width": width, "title": {"text": chart.title, **words}, "description": chart.meaning})
+    found = visible_texts(
+        {**spec, "width": width, "title": {"text": chart.title, **words}, "description": chart.meaning}
+    )
     return dict(_on_paper(found))
 
 

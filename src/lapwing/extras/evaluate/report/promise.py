@@ -10,7 +10,7 @@ from lapwing.model.certificate.attack import most_found, most_right, up
 from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.certificate.promise import unit_field
 from lapwing.present.certificates import SHORT, assumed_points, budget_of, describe_certificate
-from lapwing.present.document import Facts, Part, Section, Text, clipped, count_text, crossed, percent
+from lapwing.present.document import Facts, Part, Section, Text, clip_text, count_text, cross_name, percent
 from lapwing.present.promises import pair_text
 from lapwing.present.schemas import fields_table
 from lapwing.schema.schemas import Schema
@@ -44,7 +44,7 @@ def declared_sections(schema: Schema, certificate: Certificate) -> tuple[Section
     if certificate.public_tables:
         parts += _public_tables(certificate)
     if schema.weight is not None:
-        parts.append(Text(say("declared.weight", weight=clipped(schema.weight))))
+        parts.append(Text(say("declared.weight", weight=clip_text(schema.weight))))
     return (section("declared", parts),) if parts else ()
 
 
@@ -54,7 +54,7 @@ def _rules(certificate: Certificate) -> list[Part]:
     words = say("declared.rules.words", rules=count_text(len(rules), "rule"))
     more = say("declared.more", shown=_LISTED, rules=len(rules)) if len(rules) > _LISTED else ""
     lines = (
-        (clipped(rule.text, _TOLD), rule.provenance, rule.kept, percent(rule.broke, 2)) for rule in rules[:_LISTED]
+        (clip_text(rule.text, _TOLD), rule.provenance, rule.kept, percent(rule.broke, 2)) for rule in rules[:_LISTED]
     )
     return [Text(words), table("declared.rules", lines, numbers=(3,), more=more)]
 
@@ -63,12 +63,12 @@ def _public_tables(certificate: Certificate) -> list[Part]:
     """Return a sentence and a table: which counts are somebody's publication."""
     lines = (
         (
-            crossed(each.columns),
+            cross_name(each.columns),
             f"{each.cells:,}",
             f"{each.total:,}",
             say(f"declared.held.{each.hold}"),
             percent(each.before, 2),
-            clipped(each.source, _TOLD),
+            clip_text(each.source, _TOLD),
         )
         for each in certificate.public_tables
     )
@@ -82,7 +82,7 @@ _WEAK: Final = 0.9
 _EMPTY: Final = 0.99
 
 
-def protected(certificate: Certificate) -> tuple[str, str]:
+def protection(certificate: Certificate) -> tuple[str, str]:
     """Return what is protected, in a few words, and the question that a guess is about."""
     field = unit_field(certificate.privacy_unit)
     unit, relation = "row" if field is None else "unit", certificate.relation
@@ -92,7 +92,7 @@ def protected(certificate: Certificate) -> tuple[str, str]:
 
 def promise_section(certificate: Certificate) -> Section:
     """Return the section about the promise: what is protected, what the budget means, and what is not covered."""
-    _, question = protected(certificate)
+    _, question = protection(certificate)
     right = most_right(certificate.total, certificate.delta)
     facts = describe_certificate(certificate).by(*_FACTS)
     words: list[Part] = [Facts(facts), Text(say("promise.sense", question=question, right=up(right)))]

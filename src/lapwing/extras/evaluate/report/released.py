@@ -11,7 +11,7 @@ from typing import Final
 
 from lapwing.extras.evaluate.report.cost import accuracy_section, cost_section
 from lapwing.extras.evaluate.report.parts import section, table
-from lapwing.extras.evaluate.report.promise import assumed_section, declared_sections, promise_section, protected
+from lapwing.extras.evaluate.report.promise import assumed_section, declared_sections, promise_section, protection
 from lapwing.extras.evaluate.report.released_columns import ReleasedColumn, ReleasedMap, column_parts
 from lapwing.extras.evaluate.report.released_pairs import ReleasedPairs, counted_pairs, pairs_section
 from lapwing.extras.evaluate.words import say
@@ -63,7 +63,7 @@ def released_sections(
 
 def _short(schema: Schema, model: ReleasedModel, certificate: Certificate, accuracy: Accuracy, *, did: str) -> Section:
     """Return what everybody should know."""
-    what, question = protected(certificate)
+    what, question = protection(certificate)
     right = up(most_right(certificate.total, certificate.delta))
     uncovered = uncovered_warnings(schema.columns)
     rows = certificate.released_rows

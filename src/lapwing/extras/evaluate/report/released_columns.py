@@ -13,8 +13,8 @@ from lapwing.extras.evaluate.metrics.bars import (
     FREQUENT,
     MOST_BARS,
     choose_bars,
+    effective_bars,
     equal_cells,
-    spread,
     start_text,
     value_at,
 )
@@ -29,7 +29,7 @@ from lapwing.model.model import ReleasedModel
 from lapwing.model.sampling.marginals import marginal
 from lapwing.present.document import Chart, Part, Table, Text
 from lapwing.schema.fields import Field
-from lapwing.schema.groupings.grouping import Grouping, cut, evenly, identity, lookup
+from lapwing.schema.groupings.grouping import Grouping, evenly, identity, interval_grouping, lookup
 from lapwing.schema.schemas import Schema
 from lapwing.schema.values import labels
 
@@ -106,7 +106,7 @@ def _meaning(column: ReleasedColumn) -> str:
     """Say what is not among the bars, and how wide they are."""
     words = []
     if column.apart:
-        told = "; ".join(f"{cell.label} {_told(cell, column.rows)}" for cell in column.apart)
+        told = "; ".join(f"{cell.label} {_share_text(cell, column.rows)}" for cell in column.apart)
         words.append(say("model.apart", told=told))
     drawn = sum(cell.rows for cell in (*column.cells, *column.apart))
     if drawn < column.rows * (1 - _ROUNDING):
@@ -118,7 +118,7 @@ def _meaning(column: ReleasedColumn) -> str:
     return " ".join(words) or say("model.all")
 
 
-def _told(cell: ReleasedCell, rows: int) -> str:
+def _share_text(cell: ReleasedCell, rows: int) -> str:
     """Return the share of a value in words, with its interval."""
     if rows == 0:
         return say("model.no_row")
@@ -279,7 +279,7 @@ def _runs(model: ReleasedModel, field: Field, measured: Grouping | None) -> _Sho
     if counted is not None:
         return counted
     bars = choose_bars(field, model_codes(model, field, measured))
-    grouping = cut(domain, bars.cuts)
+    grouping = interval_grouping(domain, bars.cuts)
     texts = [*bars.labels, *labels(grouping, field)[grouping.regular :]]
     return _Shown(grouping, texts, list(bars.starts), list(range(grouping.regular)), [], has_intervals=False)
 
@@ -296,12 +296,14 @@ def _counted(model: ReleasedModel, field: Field, measured: Grouping | None) -> _
     step = -(-measured.regular // _MOST_RUNS)
     singles, shares = _frequent(model, field, measured)
     alone = [edge for code in singles for edge in (code, code + 1) if 0 < edge < field.domain.values]
-    grouping = cut(field.domain, np.unique(np.concatenate((edges[step - 1 :: step], np.array(alone, dtype=np.int64)))))
+    grouping = interval_grouping(
+        field.domain, np.unique(np.concatenate((edges[step - 1 :: step], np.array(alone, dtype=np.int64))))
+    )
     starts, stops = (each[: grouping.regular] for each in grouping.pieces()[:2])
     counts = marginal(model, [field.name], [grouping])[: grouping.regular]
     is_single = np.isin(starts, singles) & (stops == starts + 1)
     rest = np.where(is_single, 0.0, counts)
-    if spread(rest) < min(_READABLE, 0.2 * spread(shares)):
+    if effective_bars(rest) < min(_READABLE, 0.2 * effective_bars(shares)):
         return None
     tail = _TAIL * rest.sum()
     is_drawn = ~is_single & (np.cumsum(rest) > tail) & (np.cumsum(rest[::-1])[::-1] > tail)
@@ -343,7 +345,7 @@ def model_codes(model: ReleasedModel, field: Field, measured: Grouping | None) -
     fine = evenly(domain, _FINE)
     if measured is not None and measured.kind != "table":
         edges = np.union1d(fine.pieces()[0][1 : fine.regular], measured.pieces()[0][1 : measured.regular])
-        fine = cut(domain, edges)
+        fine = interval_grouping(domain, edges)
     starts, stops, _ = fine.pieces()
     masses = marginal(model, [field.name], [fine])[: fine.regular]
     total = masses.sum()
@@ -374,7 +376,7 @@ def released_map(model: ReleasedModel, fields: Sequence[Field]) -> ReleasedMap |
     groupings, insides = [], []
     for field, starts in zip(fields, edges, strict=True):
         cuts = starts[(starts > 0) & (starts < field.domain.values)]
-        groupings.append(cut(field.domain, cuts))
+        groupings.append(interval_grouping(field.domain, cuts))
         before = 0 if starts[0] <= 0 else 1
         insides.append(slice(before, before + len(starts) - 1))
     try:

@@ -20,9 +20,9 @@ from lapwing.maths.associations import strength
 from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.model import ReleasedModel
 from lapwing.model.sampling.marginals import marginal
-from lapwing.present.document import Chart, Section, Text, clipped, crossed
+from lapwing.present.document import Chart, Section, Text, clip_text, cross_name
 from lapwing.schema.fields import Field
-from lapwing.schema.groupings.grouping import Grouping, cut
+from lapwing.schema.groupings.grouping import Grouping, interval_grouping
 from lapwing.schema.schemas import Schema
 from lapwing.schema.values import labels
 
@@ -82,11 +82,11 @@ def _few_groups(model: ReleasedModel, field: Field) -> Grouping:
         return most_frequent(model, field, _FEW)[0]
     codes = np.sort(model_codes(model, field, None))
     if not codes.size:  # the model expects no row with a value
-        return cut(field.domain, codes)
+        return interval_grouping(field.domain, codes)
     values, counts = np.unique(codes, return_counts=True)
     alone = values[counts >= len(codes) / _FEW]
     edges = np.unique(np.concatenate((codes[np.arange(1, _FEW) * len(codes) // _FEW], alone, alone + 1)))
-    return cut(field.domain, edges[(edges > 0) & (edges < field.domain.values)])
+    return interval_grouping(field.domain, edges[(edges > 0) & (edges < field.domain.values)])
 
 
 def counted_pairs(certificate: Certificate, columns: Sequence[str]) -> set[tuple[str, str]]:
@@ -104,12 +104,12 @@ def pairs_section(found: ReleasedPairs, certificate: Certificate, total: int) ->
     words = say("model_pairs.words")
     if len(found.columns) < total:
         words += say("model_pairs.more", shown=len(found.columns), columns=total)
-    names = [clipped(name) for name in found.columns]
+    names = [clip_text(name) for name in found.columns]
     upper = found.strengths[np.triu_indices(len(names), 1)]
     known = upper[np.isfinite(upper)]
     meaning = say("model_pairs.mean", mean=known.mean()) if known.size else say("model_pairs.none")
     if found.tables:
-        meaning += say("model_pairs.strongest", columns=crossed(found.tables[0].columns))
+        meaning += say("model_pairs.strongest", columns=cross_name(found.tables[0].columns))
     meaning += say("model_pairs.counted", counted=len(counted), pairs=len(upper))
     chart = heat_map(
         found.strengths, names, names, title=say("model_pairs.all"), meaning=meaning, unit=say("pairs.unit")
@@ -132,13 +132,13 @@ def _drawn(table: PairTable, is_counted: bool) -> Chart:
     down, across = (table.rows.sum(axis=axis) > 0 for axis in (1, 0))
     rows = table.rows[down][:, across]
     shares = rows / rows.sum(axis=1, keepdims=True)
-    first, second = (clipped(name, 24) for name in table.columns)
+    first, second = (clip_text(name, 24) for name in table.columns)
     counted = say("model_pairs.together" if is_counted else "model_pairs.guess")
     return heat_map(
         shares,
         [text for text, is_there in zip(table.labels[0], down, strict=True) if is_there],
         [text for text, is_there in zip(table.labels[1], across, strict=True) if is_there],
-        title=crossed(table.columns),
+        title=cross_name(table.columns),
         meaning=say("model_pairs.meaning", first=first, second=second, counted=counted),
         unit=say("model_pairs.unit"),
         domain=(0.0, float(shares.max())),

@@ -13,7 +13,7 @@ from lapwing.extras.evaluate.metrics.prediction.downstream import Downstream
 from lapwing.extras.evaluate.metrics.standing import glance_lines
 from lapwing.extras.evaluate.report.tables import panel_lines, weighted_lines
 from lapwing.extras.evaluate.words import say
-from lapwing.present.document import clipped
+from lapwing.present.document import clip_text
 from lapwing.schema.scalars import align_lines, visible
 
 _MOST_GROUPS: Final = 10
@@ -138,7 +138,7 @@ def _excess(risk: Risk) -> str:
 def _table(key: str, lines: Iterable[Sequence[str]], right: Sequence[int], **fields: object) -> str:
     """Return lines under their heading as aligned text, no cell of them very long."""
     cells = [say.listed(f"summary.{key}", **fields), *lines]
-    return align_lines([[clipped(cell, 100) for cell in line] for line in cells], right=right)
+    return align_lines([[clip_text(cell, 100) for cell in line] for line in cells], right=right)
 
 
 def _shown(figures: Sequence[float]) -> list[str]:

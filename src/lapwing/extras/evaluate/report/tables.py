@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from lapwing.extras.evaluate.metrics.declared import Declared, Weighted, WeightedColumn
+from lapwing.extras.evaluate.metrics.declared import DeclaredFit, WeightedColumn, WeightedFit
 from lapwing.extras.evaluate.metrics.findings import Findings
 from lapwing.extras.evaluate.metrics.metric import BOOTSTRAP, INDEPENDENT, REAL, SYNTHETIC
 from lapwing.extras.evaluate.metrics.panels import PanelErrors
@@ -11,7 +11,17 @@ from lapwing.extras.evaluate.metrics.tables.variation import Variation
 from lapwing.extras.evaluate.report.charts import bars
 from lapwing.extras.evaluate.report.parts import section, table
 from lapwing.extras.evaluate.words import say
-from lapwing.present.document import Part, Section, Table, Text, clipped, count_text, crossed, labelled, percent
+from lapwing.present.document import (
+    Part,
+    Section,
+    Table,
+    Text,
+    clip_text,
+    count_text,
+    cross_name,
+    percent,
+    visible_label,
+)
 
 DRAWN: Final = 20  # columns and special values with a bar, those with the most such cells
 LISTED: Final = 100  # and with a line in the table
@@ -25,7 +35,7 @@ def gaps_section(found: Findings) -> Section:
     misfits = [each for each in found.overlays.columns if each.misfit is not None and max(each.misfit) > 0]
     if misfits:
         points = tuple(
-            say("gaps.misfit", column=clipped(each.column), share=percent((each.misfit or (0.0, 0.0))[0], 2))
+            say("gaps.misfit", column=clip_text(each.column), share=percent((each.misfit or (0.0, 0.0))[0], 2))
             for each in misfits
         )
         parts.append(Text(say("gaps.misfits"), points=points[:LISTED]))
@@ -40,11 +50,11 @@ def _shares(found: Findings) -> list[tuple[str, float, float]]:
     """Return missing and special cells of all columns with their shares, the most frequent first."""
     shares = []
     for each in found.overlays.columns:
-        name = clipped(each.column, 40)
+        name = clip_text(each.column, 40)
         if each.missing is not None:
             shares.append((say("gaps.missing", column=name), *each.missing))
         shares += [
-            (say("gaps.special", column=name, value=clipped(label, 30)), real, synthetic)
+            (say("gaps.special", column=name, value=clip_text(label, 30)), real, synthetic)
             for label, real, synthetic in each.special
         ]
     return sorted(shares, key=lambda line: -max(line[1:]))
@@ -79,7 +89,7 @@ def _pair_line(what: str, found: Mapping[str, Variation]) -> tuple[str, ...]:
         say("gaps.of", compared=len(own.tables), possible=own.possible),
         *means,
         percent(distance, 2),
-        crossed(columns),
+        cross_name(columns),
     )
 
 
@@ -90,7 +100,7 @@ _COMPARED: Final = (REAL, SYNTHETIC, INDEPENDENT)
 _PLACED: Final = (SYNTHETIC, BOOTSTRAP, INDEPENDENT)
 
 
-def rules_section(found: Declared) -> Section:
+def rules_section(found: DeclaredFit) -> Section:
     """Return the section *Rules and public totals*."""
     parts: list[Part] = []
     if found.rules:
@@ -100,7 +110,7 @@ def rules_section(found: Declared) -> Section:
     return section("rules", parts)
 
 
-def _rules(found: Declared) -> list[Part]:
+def _rules(found: DeclaredFit) -> list[Part]:
     """Return a sentence and a table: which rows break which rule."""
     real, synthetic = (found.broken[name] for name in (REAL, SYNTHETIC))
     words = say(
@@ -111,7 +121,7 @@ def _rules(found: Declared) -> list[Part]:
     )
     order = sorted(found.rules, key=lambda fit: (-fit.broken[SYNTHETIC], -fit.broken[REAL]))[:LISTED]
     lines = [
-        (clipped(fit.rule, 120), *(f"{fit.broken[name]:,}" for name in _COMPARED), fit.provenance) for fit in order
+        (clip_text(fit.rule, 120), *(f"{fit.broken[name]:,}" for name in _COMPARED), fit.provenance) for fit in order
     ]
     more = say("rules.first", shown=LISTED, rules=len(found.rules)) if len(found.rules) > LISTED else ""
     shares = [percent(found.broken[name] / max(1, found.rows[name]), 2) for name in _COMPARED]
@@ -125,17 +135,17 @@ def _rules(found: Declared) -> list[Part]:
     return [Text(words, is_warning=bool(real or synthetic)), broken]
 
 
-def _totals(found: Declared) -> Table:
+def _totals(found: DeclaredFit) -> Table:
     """Return a table: how far each public table is."""
     return table(
         "rules.totals",
         (
             (
-                crossed(fit.columns),
+                cross_name(fit.columns),
                 *(percent(fit.gaps[name], 2) for name in _COMPARED),
                 f"{fit.total:,}",
                 say(f"declared.held.{fit.hold}"),
-                clipped(fit.source, 100),
+                clip_text(fit.source, 100),
             )
             for fit in found.totals[:LISTED]
         ),
@@ -164,25 +174,25 @@ def panel_lines(found: PanelErrors) -> Iterator[tuple[str, ...]]:
         if moves:
             agree = (share, *(found.agreement[each][name] for each in (SYNTHETIC, INDEPENDENT)))
             apart = (moves[each][name] for each in _PLACED)
-            yield (clipped(name), *(percent(each) for each in agree), *(f"{each:.4f}" for each in apart))
+            yield (clip_text(name), *(percent(each) for each in agree), *(f"{each:.4f}" for each in apart))
 
 
-def weighted_section(found: Weighted, unweighted: dict[str, float]) -> Section:
+def weighted_section(found: WeightedFit, unweighted: dict[str, float]) -> Section:
     """Return the section *Weighted totals*; unweighted: total variation of each column's plain shares."""
     order = sorted(found.columns, key=lambda each: -each.total_error(SYNTHETIC))
     total, floor = (found.totals[name] / found.total - 1 for name in (SYNTHETIC, BOOTSTRAP))
     words = say(
         "weighted.words",
-        weight=clipped(found.weight),
+        weight=clip_text(found.weight),
         total=_relative(total),
         floor=_relative(floor),
-        column=clipped(order[0].column),
+        column=clip_text(order[0].column),
     )
     parts: list[Part] = [Text(words), _columns(order, unweighted)]
     return section("weighted-totals", parts, folded=(_cells(order),))
 
 
-def weighted_lines(found: Weighted, most: int) -> list[tuple[str, ...]]:
+def weighted_lines(found: WeightedFit, most: int) -> list[tuple[str, ...]]:
     """Return lines for a terminal: the total weight, then columns, those with the worst totals first."""
     order = sorted(found.columns, key=lambda each: -each.total_error(SYNTHETIC))
     lines = [
@@ -202,7 +212,7 @@ def _columns(order: list[WeightedColumn], unweighted: dict[str, float]) -> Table
     """Return how far the weighted figures of all columns are from the real ones."""
     lines = [
         (
-            clipped(each.column),
+            clip_text(each.column),
             *(percent(each.total_error(name), 2) for name in _PLACED),
             *(percent(each.share_error(name), 2) for name in (SYNTHETIC, BOOTSTRAP)),
             percent(unweighted.get(each.column), 2),
@@ -225,8 +235,8 @@ def _cells(order: list[WeightedColumn]) -> Table:
     share = max(HEAVIEST // len(order), 2)
     lines = [
         (
-            clipped(each.column),
-            labelled(each.labels[cell]),
+            clip_text(each.column),
+            visible_label(each.labels[cell]),
             f"{each.real[cell]:,.0f}",
             f"{each.totals[SYNTHETIC][cell]:,.0f}",
             *(_relative(each.totals[name][cell] / each.real[cell] - 1) for name in (SYNTHETIC, BOOTSTRAP)),

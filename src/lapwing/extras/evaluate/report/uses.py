@@ -10,7 +10,7 @@ from lapwing.extras.evaluate.metrics.prediction.subgroups import SubgroupAccurac
 from lapwing.extras.evaluate.report.charts import interval_dots
 from lapwing.extras.evaluate.report.parts import section, table
 from lapwing.extras.evaluate.words import say
-from lapwing.present.document import Part, Section, Table, Text, clipped, count_text, percent
+from lapwing.present.document import Part, Section, Table, Text, clip_text, count_text, percent
 
 GROUPS: Final = 100  # groups in the table, the worst first
 
@@ -22,7 +22,7 @@ def prediction_section(found: Findings) -> Section:
         return section("prediction", (Text(say("prediction.none")),))
     lines = _classifiers(area)
     drawn = [line for line in lines if line[1] is not None or line[2] is not None]
-    parts: list[Part] = [Text(say("prediction.words", target=clipped(area.target)))]
+    parts: list[Part] = [Text(say("prediction.words", target=clip_text(area.target)))]
     if drawn:
         own, ceilings = [line[1] for line in drawn], [line[2] for line in drawn]
         least = min(value for value in (area.floor, *own, *ceilings) if value is not None)
@@ -30,7 +30,7 @@ def prediction_section(found: Findings) -> Section:
             interval_dots(
                 [line[0] for line in drawn],
                 own,
-                title=say("prediction.chart", target=clipped(area.target)),
+                title=say("prediction.chart", target=clip_text(area.target)),
                 meaning=_lost(area, drawn),
                 unit=say("prediction.unit"),
                 marks={"real": ceilings, say("prediction.majority"): [area.floor for _ in drawn]},
@@ -93,14 +93,14 @@ def _classifier_table(area: Downstream, lines: list[tuple[str, float | None, flo
             for name, auc, ceiling, note in lines
         ),
         numbers=(1, 2, 3),
-        target=clipped(area.target),
+        target=clip_text(area.target),
     )
 
 
 def _group(group: SubgroupAccuracy) -> str:
     """Return the name of a group."""
     pairs = zip(group.columns, group.labels, strict=True)
-    return ", ".join(f"{clipped(name, 24)} = {clipped(label, 24)}" for name, label in pairs)
+    return ", ".join(f"{clip_text(name, 24)} = {clip_text(label, 24)}" for name, label in pairs)
 
 
 def _group_table(order: list[SubgroupAccuracy]) -> Table:
@@ -144,7 +144,7 @@ def disclosure_section(found: Findings) -> Section:
     if seen is None or not seen.risks:
         none = Text(say("attacks.none"), points=() if seen is None else seen.notes)
         return section("disclosure", (Text(say("attacks.words")), none))
-    meanings = tuple(f"{clipped(risk.title)}: {risk.meaning}" for risk in seen.risks)
+    meanings = tuple(f"{clip_text(risk.title)}: {risk.meaning}" for risk in seen.risks)
     words = Text(say("attacks.words"), is_warning=True)
     return section("disclosure", (words, *_risks(seen)), folded=(Text(say("attacks.meanings"), points=meanings),))
 
@@ -242,7 +242,7 @@ def _beats_baseline(risk: Risk) -> bool:
 
 def _alarm(risks: tuple[Risk, ...]) -> str:
     """Return the sentence about which attacks stand out."""
-    loud = [clipped(risk.title) for risk in risks if _is_alarming(risk)]
+    loud = [clip_text(risk.title) for risk in risks if _is_alarming(risk)]
     if loud:
         return say("attacks.loud", attacks="; ".join(loud))
     above = [risk for risk in risks if _beats_baseline(risk)]

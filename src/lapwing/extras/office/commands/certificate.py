@@ -12,7 +12,7 @@ from lapwing.cli.options import argument, flag, misuse, option
 from lapwing.errors import DataError
 
 if TYPE_CHECKING:
-    from lapwing.model.certificate.issued import Issued
+    from lapwing.model.certificate.issued import IssueRecord
 
 certificate_app = typer.Typer(
     name="certificate", help="Read, check, print and sign certificates.", rich_markup_mode=None
@@ -29,7 +29,7 @@ def show(
     page: Annotated[Path | None, option("--page", "C.html", "Write one HTML page to print and sign instead.")] = None,
 ) -> None:
     """Print what a certificate says, in plain sentences."""
-    from lapwing.extras.office.paper.files import told  # noqa: PLC0415
+    from lapwing.extras.office.paper.files import or_data_error  # noqa: PLC0415
     from lapwing.extras.office.paper.page import signing_page  # noqa: PLC0415
     from lapwing.model.certificate.certificate import certificate_in  # noqa: PLC0415
     from lapwing.model.certificate.issued import Beside  # noqa: PLC0415
@@ -40,10 +40,10 @@ def show(
     found, content = certificate_in(file)
     if page is None:
         render = document_json if json else detailed_text if details else short_text
-        print(told(file, lambda: render(found)), end="")
+        print(or_data_error(file, lambda: render(found)), end="")
         return
     with whole_files([page], [file]) as (place,):
-        place.write_text(told(file, lambda: signing_page(found, Beside.of(file, content))), encoding="utf-8")
+        place.write_text(or_data_error(file, lambda: signing_page(found, Beside.of(file, content))), encoding="utf-8")
     note(f"page: {page}")
 
 
@@ -106,7 +106,7 @@ def _signature(file: Path) -> Path:
     return file.with_name(f"{file.name}.sig")
 
 
-def _schema_faults(issued: "Issued", schema: Path | None) -> list[str]:
+def _schema_faults(issued: "IssueRecord", schema: Path | None) -> list[str]:
     """Return what is wrong with a schema that should be the release's."""
     from lapwing.schema.schemas import Schema  # noqa: PLC0415
 

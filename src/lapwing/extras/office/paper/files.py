@@ -26,7 +26,7 @@ def faults_of(whole: Certificate, files: Sequence[Path], content: bytes) -> tupl
     return found, missing
 
 
-def told(file: Path, make: Callable[[], T]) -> T:
+def or_data_error(file: Path, make: Callable[[], T]) -> T:
     """Return what is made of a certificate, whose amounts may be of a size that no release has."""
     try:
         return make()

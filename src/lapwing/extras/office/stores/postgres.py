@@ -18,7 +18,7 @@ from typing import Any, Final, TypeVar
 from urllib.parse import unquote
 
 from lapwing.errors import BudgetError, DataError, LapwingError, ParameterError
-from lapwing.extras.office.stores.postgres_tables import LISTED, SCHEMA, STAMP, listed, statements
+from lapwing.extras.office.stores.postgres_tables import LISTED, SCHEMA, STAMP, list_objects, statements
 from lapwing.version import install_command
 
 T = TypeVar("T")
@@ -125,7 +125,7 @@ class PostgresSession:
         """Compare tables, rules and functions with ours, unless this connection did and none was written since."""
         if whole or not self._is_writer:
             self._ask_stamp()
-        if self._stamp != self._compared and sorted(self.execute(LISTED)) != listed():
+        if self._stamp != self._compared and sorted(self.execute(LISTED)) != list_objects():
             return "the list of its tables and triggers"
         self._compared = self._stamp
         return None

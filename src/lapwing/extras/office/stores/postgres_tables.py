@@ -226,7 +226,7 @@ def statements() -> list[str]:
     return made
 
 
-def listed() -> list[tuple[str, str]]:
+def list_objects() -> list[tuple[str, str]]:
     """Return what `LISTED` gives where all is as we made it, sorted."""
     found = [(table, "r p f f f") for table in COLUMNS]
     for table, columns in COLUMNS.items():

@@ -14,11 +14,11 @@ from lapwing.errors import LapwingError, ParameterError
 from lapwing.extras.studio.asked import number_in
 from lapwing.extras.studio.guard import REPORT_CONTENT
 from lapwing.extras.studio.pages import page, texts
-from lapwing.extras.studio.rooms.filters import TypedForm, chosen, filters, has_more, where_of
+from lapwing.extras.studio.rooms.filters import TypedForm, filters, has_more, named_value, where_of
 from lapwing.extras.studio.rooms.opened import Subject
-from lapwing.present.document import crossed
+from lapwing.present.document import cross_name
 from lapwing.release.queries import as_frame, query_table
-from lapwing.schema.scalars import check_whole_number, checked_rows
+from lapwing.schema.scalars import check_row_count, check_whole_number
 
 if TYPE_CHECKING:
     import polars as pl
@@ -58,7 +58,7 @@ def typed_in(request: Request) -> TypedForm:
     return TypedForm(tuple(request.state.form))
 
 
-def attached(body: bytes | Iterator[bytes], name: str, kind: str) -> Response:
+def file_response(body: bytes | Iterator[bytes], name: str, kind: str) -> Response:
     """Return a file to be saved; name: of ours, of plain letters."""
     headers = {"content-disposition": f'attachment; filename="{name}"'}
     if isinstance(body, bytes):
@@ -137,7 +137,7 @@ def _asked_file(find: Find, request: Request) -> Response:
         table = _table(subject, typed, columns, where_of(subject.release.schema, typed))
     except LapwingError as error:
         return _ask_page(request, subject, typed, said=str(error))
-    return attached(table.write_csv().encode(), "table.csv", "text/csv; charset=utf-8")
+    return file_response(table.write_csv().encode(), "table.csv", "text/csv; charset=utf-8")
 
 
 def _ask_page(
@@ -162,7 +162,9 @@ def _ask_page(
         weight=schema.weight,
         groups=_GROUPS,
         most_groups=_MOST_GROUPS,
-        counted=sorted({crossed(each.columns) for each in subject.opened.accuracy.marginals if len(each.columns) > 1}),
+        counted=sorted(
+            {cross_name(each.columns) for each in subject.opened.accuracy.marginals if len(each.columns) > 1}
+        ),
         answer=answer,
         **_fields(subject, typed),
     )
@@ -181,7 +183,7 @@ def _fields(subject: Subject, typed: TypedForm | None) -> dict[str, Any]:
 def _columns(subject: Subject, typed: TypedForm) -> list[str]:
     """Return the columns that were chosen."""
     names = [field.name for field in subject.release.schema.columns]
-    found = [chosen(names, each) for each in typed.all("column", filled=True)]
+    found = [named_value(names, each) for each in typed.all("column", filled=True)]
     return list(dict.fromkeys(found))[:_MOST_COLUMNS]
 
 
@@ -297,13 +299,13 @@ def _drawn(find: Find, request: Request) -> Response:
     subject, typed = find(request), typed_in(request)
     try:
         where = where_of(subject.release.schema, typed)
-        count = checked_rows("the number of rows", number_in(typed.one("rows")), 1, _MOST_DRAWN)
+        count = check_row_count("the number of rows", number_in(typed.one("rows")), 1, _MOST_DRAWN)
         frames = subject.release.frames(count, seed=_seed(typed), where=where or None)
         if typed.one("format") == "parquet":
-            return attached(_parquet(frames), "synthetic-rows.parquet", "application/vnd.apache.parquet")
+            return file_response(_parquet(frames), "synthetic-rows.parquet", "application/vnd.apache.parquet")
     except LapwingError as error:
         return _rows_page(request, subject, typed, said=str(error))
-    return attached(_csv(frames), "synthetic-rows.csv", "text/csv; charset=utf-8")
+    return file_response(_csv(frames), "synthetic-rows.csv", "text/csv; charset=utf-8")
 
 
 def _seed(typed: TypedForm) -> int | None:

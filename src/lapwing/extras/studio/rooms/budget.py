@@ -9,7 +9,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from lapwing.errors import LapwingError, ParameterError
-from lapwing.extras.studio.asked import asked_for, ledger_of, left_after, policies_of, refusal_of, settings_of
+from lapwing.extras.studio.asked import budget_words, ledger_of, left_after, policies_of, refusal_of, settings_of
 from lapwing.extras.studio.jobs import Job, releases
 from lapwing.extras.studio.pages import form_of, go, job_of, labelled_facts, page, studio_of, texts
 from lapwing.extras.studio.rooms.described import to_buy
@@ -218,7 +218,7 @@ def _plan(job: Job, account: dict[str, Any] | None) -> dict[str, Any]:
         return {"asked": "", "refusal": str(error), "leaves": ""}
     refusal = refusal_of(settings, job)
     leaves = "" if account is None or refusal else _leaves(account["balance"], settings)
-    return {"asked": asked_for(settings), "refusal": refusal, "leaves": leaves}
+    return {"asked": budget_words(settings), "refusal": refusal, "leaves": leaves}
 
 
 def _leaves(balance: Balance, settings: Settings) -> str:

@@ -18,14 +18,14 @@ from lapwing.errors import LapwingError
 from lapwing.extras.studio.asked import ledger_of
 from lapwing.extras.studio.jobs import Choices, Job, read_job
 from lapwing.extras.studio.pages import form_of, go, page, studio_of, texts
-from lapwing.extras.studio.rooms.described import described, protects, still_open, to_buy
+from lapwing.extras.studio.rooms.described import job_and_schema, protects, still_open, to_buy
 from lapwing.extras.studio.rooms.fields import name_of
 from lapwing.extras.studio.works import StudioWork
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.kernel.terms import Terms
 from lapwing.release.runs.learned.running import LearnedDomain, outlook
 from lapwing.release.runs.learned.settings import LearnSettings, read_learn_settings
-from lapwing.release.runs.records import Book
+from lapwing.release.runs.records import RunRecords
 from lapwing.release.runs.shares import USUAL_DELTA, bought_share, left_for_release
 from lapwing.release.runs.watching import following
 from lapwing.schema.purchases import Purchase
@@ -91,7 +91,7 @@ def _page(
 
 def shown(request: Request) -> Response:
     """Show what is to be bought."""
-    job, schema = described(request)
+    job, schema = job_and_schema(request)
     typed = _usual(job, schema)
     for _, asked in _begun(job):
         typed = _Typed(asked["epsilon"], asked["delta"]) if asked["schema"] == schema.fingerprint else typed
@@ -125,7 +125,7 @@ def _noticed(job: Job, schema: Schema, typed: _Typed) -> tuple[str, ...]:
 
 def foretold(request: Request) -> Response:
     """Say what a purchase would notice: from settings alone."""
-    (job, schema), typed = described(request), _typed(request)
+    (job, schema), typed = job_and_schema(request), _typed(request)
     try:
         noticed = _noticed(job, schema, typed)
     except LapwingError as error:
@@ -135,7 +135,7 @@ def foretold(request: Request) -> Response:
 
 def bought(request: Request) -> Response:
     """Begin a purchase."""
-    (job, schema), typed = described(request), _typed(request)
+    (job, schema), typed = job_and_schema(request), _typed(request)
     try:
         settings = _settings(schema, typed, job.choices.neighbours)
     except LapwingError as error:
@@ -195,7 +195,7 @@ def _done(job: Job, transcript: Path, settings: LearnSettings, work: StudioWork)
     The transcript keeps each answer before it is used: the same purchase, begun again, goes on with it.
     """
     ledger = ledger_of(job)
-    book = Book(
+    book = RunRecords(
         ledger=ledger,
         dataset=(job.choices.dataset or None) if ledger is not None else None,
         transcript=transcript,
@@ -226,7 +226,7 @@ def _merged(found: LearnedDomain, asked: Schema, now: Schema | None) -> Schema:
 
 def watched(request: Request) -> Response:
     """Show how far a purchase is: a part of the page."""
-    job, _ = described(request)
+    job, _ = job_and_schema(request)
     return page(
         request, "schema_buy_work.html", room="schema", job=job, work=studio_of(request).works.get(job.name, _KIND)
     )

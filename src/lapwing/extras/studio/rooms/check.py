@@ -13,7 +13,7 @@ from starlette.routing import Route
 
 from lapwing.extras.evaluate.internal.looks import remarks
 from lapwing.extras.evaluate.internal.schemas import FieldFit, UnitFit, check_declared, check_table, check_units
-from lapwing.extras.evaluate.metrics.declared import Declared
+from lapwing.extras.evaluate.metrics.declared import DeclaredFit
 from lapwing.extras.studio.jobs import Job
 from lapwing.extras.studio.pages import go, job_of, page, studio_of
 from lapwing.extras.studio.rooms.described import still_open
@@ -35,7 +35,7 @@ class _Seen:
     of: tuple[object, ...]
     fits: tuple[FieldFit, ...]
     remarks: tuple[str, ...]
-    declared: Declared | None
+    declared: DeclaredFit | None
     units: UnitFit | None
 
 
@@ -69,7 +69,7 @@ def shown(request: Request) -> Response:
     job = job_of(request)
     schema, work = job.schema, studio_of(request).works.get(job.name, _KIND)
     seen = work.found if work is not None and work.is_done and not work.said else None
-    values = {} if seen is None or schema is None else _told(seen, job, schema)
+    values = {} if seen is None or schema is None else _page_findings(seen, job, schema)
     return page(
         request,
         "check.html",
@@ -109,7 +109,7 @@ def forgotten(request: Request) -> Response:
     return go(f"/job/{job.name}/check")
 
 
-def _told(seen: _Seen, job: Job, schema: Schema) -> dict[str, object]:
+def _page_findings(seen: _Seen, job: Job, schema: Schema) -> dict[str, object]:
     """Return what was seen as the page shows it; columns that have most to mend come first."""
     places = {name: place for place, name in enumerate(schema.names, start=1)}
     order = sorted(seen.fits, key=lambda fit: (-fit.share, -(fit.clamped + fit.unlisted) / max(1, fit.cells)))
@@ -128,7 +128,7 @@ def _told(seen: _Seen, job: Job, schema: Schema) -> dict[str, object]:
     }
 
 
-def _of_rules(found: Declared | None) -> dict[str, object]:
+def _of_rules(found: DeclaredFit | None) -> dict[str, object]:
     """Return how many rows break each rule, and how far the table is from public ones."""
     if found is None:
         return {"rules": [], "more_rules": 0, "broken": 0, "rows": 0, "totals": []}

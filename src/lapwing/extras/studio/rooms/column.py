@@ -11,7 +11,7 @@ from lapwing.errors import LapwingError, SchemaError
 from lapwing.extras.evaluate.internal.suggestions import frequent_texts, suggest
 from lapwing.extras.studio.jobs import Job
 from lapwing.extras.studio.pages import form_of, go, page
-from lapwing.extras.studio.rooms.described import described, keep, still_open, with_field, without_field
+from lapwing.extras.studio.rooms.described import job_and_schema, keep, still_open, with_field, without_field
 from lapwing.extras.studio.rooms.fields import (
     FROM,
     KINDS,
@@ -36,7 +36,7 @@ _TEXTS_SHOWN: Final = 20
 
 def _column(request: Request) -> tuple[Job, Schema, int, Field]:
     """Return the job, its schema, and the column that an address names by its number from 1."""
-    job, schema = described(request)
+    job, schema = job_and_schema(request)
     number = request.path_params["number"]
     if not 1 <= number <= len(schema.fields):
         raise HTTPException(404)

@@ -41,7 +41,7 @@ class Card:
     is_poor: bool
 
 
-def described(request: Request) -> tuple[Job, Schema]:
+def job_and_schema(request: Request) -> tuple[Job, Schema]:
     """Return the job that an address names, and its schema; 404 where it has none yet."""
     job = job_of(request)
     schema = job.schema

@@ -85,7 +85,7 @@ def where_of(schema: Schema, typed: TypedForm) -> dict[str, Any]:
     return found
 
 
-def chosen(values: Sequence[T], place: str) -> T:
+def named_value(values: Sequence[T], place: str) -> T:
     """Return the value at a place that a form names."""
     if place.isdecimal() and len(place) < _DIGITS and int(place) < len(values):
         return values[int(place)]
@@ -124,7 +124,7 @@ def _wanted(place: int, field: Field, typed: TypedForm) -> list[Any]:
         if box == MISSING and field.domain.missing:
             wanted.append(None)
         else:
-            wanted.append(chosen(values, box))
+            wanted.append(named_value(values, box))
     ends = [typed.one(f"{letter}{place}").strip() for letter in "fu"]
     text = typed.one(f"t{place}").strip()
     for asked in ("..".join(ends) if any(ends) else "", text):

@@ -15,15 +15,15 @@ from starlette.responses import FileResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from lapwing.errors import DataError, LapwingError, ParameterError
-from lapwing.extras.office.paper.files import faults_of, told
+from lapwing.extras.office.paper.files import faults_of, or_data_error
 from lapwing.extras.office.paper.page import signing_page
 from lapwing.extras.office.paper.signature import sign
 from lapwing.extras.studio.jobs import releases
 from lapwing.extras.studio.pages import form_of, go, job_of, page, studio_of
-from lapwing.extras.studio.rooms.asking import attached
+from lapwing.extras.studio.rooms.asking import file_response
 from lapwing.extras.studio.rooms.handed import PUBLIC, ReleaseFiles, Role, files_in, safe_name
 from lapwing.extras.studio.rooms.look import release_of
-from lapwing.extras.studio.rooms.opened import opened
+from lapwing.extras.studio.rooms.opened import open_release
 from lapwing.extras.studio.rooms.table import files_of
 from lapwing.model.certificate.certificate import Certificate, certificate_in
 from lapwing.model.certificate.issued import Beside
@@ -67,8 +67,8 @@ def hand_over(
         has_report=files.report.is_file(),
         transcript=files.file("transcript").name if files.file("transcript").is_file() else "",
         faults=faults,
-        short=told(files.certificate, lambda: short_facts(paid)),
-        details=told(files.certificate, lambda: detailed_facts(paid)),
+        short=or_data_error(files.certificate, lambda: short_facts(paid)),
+        details=or_data_error(files.certificate, lambda: detailed_facts(paid)),
         about=typed or about_in(files.file("croissant")),
         keys=keys_in(studio_of(request).folder),
     )
@@ -119,7 +119,7 @@ def zipped(request: Request) -> Response:
         for _, file in files.public():
             made.write(file, f"{name}/{file.name}")
     place.seek(0)
-    return attached(_sent(place), f"{name}.zip", "application/zip")
+    return file_response(_sent(place), f"{name}.zip", "application/zip")
 
 
 def _sent(place: IO[bytes]) -> Iterator[bytes]:
@@ -133,10 +133,10 @@ def printed(request: Request) -> Response:
     files = release_of(request, job_of(request))
     try:
         paid, content = certificate_in(files.certificate)
-        made = told(files.certificate, lambda: signing_page(paid, Beside.of(files.certificate, content)))
+        made = or_data_error(files.certificate, lambda: signing_page(paid, Beside.of(files.certificate, content)))
     except LapwingError as error:
         return hand_over(request, said=str(error))
-    return attached(made.encode(), "certificate.html", _KINDS[".html"])
+    return file_response(made.encode(), "certificate.html", _KINDS[".html"])
 
 
 def report(request: Request) -> Response:
@@ -144,7 +144,7 @@ def report(request: Request) -> Response:
     job = job_of(request)
     files = release_of(request, job)
     try:
-        write_output(files.report, opened(files.model, Path(job.title).stem).report)
+        write_output(files.report, open_release(files.model, Path(job.title).stem).report)
     except LapwingError as error:
         return hand_over(request, said=str(error))
     return go(f"/job/{job.name}/hand-over/{files.number}")
@@ -172,7 +172,7 @@ def described(request: Request) -> Response:
     try:
         if urlsplit(given["url"]).scheme not in ("", "http", "https"):
             raise ParameterError("the address must be one of the web; begin it with https://", code="LW316")
-        opened(files.model, Path(job.title).stem).release.to_croissant(
+        open_release(files.model, Path(job.title).stem).release.to_croissant(
             files.file("croissant"), rows=files.rows, certificate=files.certificate, about=about
         )
     except LapwingError as error:

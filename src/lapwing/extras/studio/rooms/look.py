@@ -19,14 +19,14 @@ from lapwing.extras.studio.jobs import Job, releases
 from lapwing.extras.studio.pages import go, job_of, page, studio_of, texts
 from lapwing.extras.studio.rooms.asking import routes, shown_report
 from lapwing.extras.studio.rooms.handed import ReleaseFiles, files_in
-from lapwing.extras.studio.rooms.opened import Subject, opened
+from lapwing.extras.studio.rooms.opened import Subject, open_release
 from lapwing.extras.studio.works import StudioWork
 from lapwing.model.accuracy import Accuracy
 from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.certificate.statements import ROWS_WITHIN
 from lapwing.model.certificate.verdict import Verdict
 from lapwing.present.certificates import figures_of
-from lapwing.present.document import Table, crossed, percent, sentence, warnings_of
+from lapwing.present.document import Table, cross_name, percent, sentence, warnings_of
 
 _AT: Final = "/job/{job}/look/{number:int}"
 _WORST: Final = 8
@@ -52,7 +52,7 @@ def subject_of(request: Request) -> Subject:
     return Subject(
         at=f"/job/{job.name}/look/{files.number}",
         title=job.title,
-        opened=opened(files.model, Path(job.title).stem),
+        opened=open_release(files.model, Path(job.title).stem),
         job=job,
         number=files.number,
         others=[(each, f"/job/{job.name}/look/{each}") for each in numbers],
@@ -66,10 +66,10 @@ def look(request: Request) -> Response:
     if "number" not in request.path_params and not releases(job):
         return page(request, "look_none.html", room="look", job=job)
     subject = subject_of(request)
-    return page(request, "look.html", room="look", job=job, subject=subject, **seen(subject))
+    return page(request, "look.html", room="look", job=job, subject=subject, **first_figures(subject))
 
 
-def seen(subject: Subject) -> dict[str, Any]:
+def first_figures(subject: Subject) -> dict[str, Any]:
     """Return what is shown of a release first: its verdict and some figures, all of it released."""
     made = subject.release
     accuracy = subject.opened.accuracy
@@ -91,7 +91,7 @@ def _uncertain(accuracy: Accuracy) -> tuple[Table, ...]:
     """Return the tables whose counts may be off most, as a table; none where nothing was counted."""
     words = texts()["look"]
     lines = tuple(
-        (crossed(each.columns), f"{each.cells:,}", f"{each.largest_error:,.0f}")
+        (cross_name(each.columns), f"{each.cells:,}", f"{each.largest_error:,.0f}")
         for each in sorted(accuracy.marginals, key=lambda each: -each.largest_error)[:_UNCERTAIN]
     )
     heading = (words["columns_of"], words["cells"], words["within"])
@@ -204,7 +204,7 @@ def _figures(found: Evaluation) -> dict[str, Any]:
     glanced, words = glance(found.findings), texts()["look"]
     heading, lines = say.listed("summary.figures"), glance_lines(glanced.standings)
     worst = {
-        each.ways: tuple((crossed(columns), percent(distance)) for columns, distance in each.worst(_WORST))
+        each.ways: tuple((cross_name(columns), percent(distance)) for columns, distance in each.worst(_WORST))
         for each in found.findings.tables[SYNTHETIC][:2]
     }
     of = (words["columns_of"], words["differ"])

@@ -57,7 +57,7 @@ class Subject:
         return self.opened.release
 
 
-def opened(file: Path, name: str) -> Opened:
+def open_release(file: Path, name: str) -> Opened:
     """Return the release in a model file; the last ones are kept while their files stay as they are.
 
     name: of its table, for the report of a release that has none.

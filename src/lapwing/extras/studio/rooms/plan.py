@@ -15,7 +15,7 @@ from starlette.routing import Route
 from lapwing.api.plan import plan
 from lapwing.errors import LapwingError
 from lapwing.extras.office.policy import forbidden
-from lapwing.extras.studio.asked import asked_for, number_in, settings_of, with_choices
+from lapwing.extras.studio.asked import budget_words, number_in, settings_of, with_choices
 from lapwing.extras.studio.jobs import Choices, Job
 from lapwing.extras.studio.pages import form_of, go, job_of, page, texts
 from lapwing.mechanisms.registry import MECHANISMS, WHY_DEFAULT, default_mechanism
@@ -28,7 +28,7 @@ from lapwing.present.plans import cost_table, error_facts
 from lapwing.present.promises import purchase_facts
 from lapwing.release.plans import Plan
 from lapwing.release.runs.plan.effort import MACHINE
-from lapwing.release.runs.plan.planning import Foreseen, expected_terms, foreseen, planned
+from lapwing.release.runs.plan.planning import Foreseen, expected_terms, foreseen, plan_release
 from lapwing.release.runs.reading import read_settings
 from lapwing.release.runs.settings import Settings, spending_of
 
@@ -201,12 +201,12 @@ def _planned(schema: str, rows: int, choices: tuple[str, ...]) -> _Shown:
     settings = read_settings(json.loads(schema), rho=None, expected_rows=rows, seed=0, **asked)
     table = settings.first
     terms = expected_terms(table.relation, table.schema, rows)
-    found = planned(table, terms)
+    found = plan_release(table, terms)
     return _Shown(
         settings=settings,
         notes=found.notes,
         plan=plan(table.schema, expected_rows=rows, **asked),
-        asked=asked_for(settings),
+        asked=budget_words(settings),
         expected=foreseen(table, terms, found.questions, rows),
     )
 

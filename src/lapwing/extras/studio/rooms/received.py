@@ -10,15 +10,15 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from lapwing.errors import DataError, LapwingError
-from lapwing.extras.office.paper.files import faults_of, told
+from lapwing.extras.office.paper.files import faults_of, or_data_error
 from lapwing.extras.office.paper.signature import signer_of
 from lapwing.extras.studio.pages import form_of, page, studio_of
 from lapwing.extras.studio.rooms.asking import routes
-from lapwing.extras.studio.rooms.look import seen
-from lapwing.extras.studio.rooms.opened import Subject, opened
+from lapwing.extras.studio.rooms.look import first_figures
+from lapwing.extras.studio.rooms.opened import Subject, open_release
 from lapwing.extras.studio.rooms.table import files_of, models_of, slug_of
 from lapwing.model.certificate.certificate import certificate_in
-from lapwing.model.certificate.issued import Issued
+from lapwing.model.certificate.issued import IssueRecord
 from lapwing.present.certificates import detailed_facts, short_facts
 
 _AT: Final = "/model/{model}"
@@ -38,7 +38,7 @@ def file_of(request: Request) -> Path:
 def subject_of(request: Request) -> Subject:
     """Return what the pages of a saved release look at."""
     file = file_of(request)
-    return Subject(at=f"/model/{slug_of(file.name)}", title=file.name, opened=opened(file, file.stem))
+    return Subject(at=f"/model/{slug_of(file.name)}", title=file.name, opened=open_release(file, file.stem))
 
 
 def received(request: Request, *, checks: list[dict[str, Any]] | None = None) -> Response:
@@ -54,9 +54,9 @@ def received(request: Request, *, checks: list[dict[str, Any]] | None = None) ->
         beside=[each.name for each, _ in _beside(file)],
         checks=checks,
         keys=files_of(file.parent, *_KEYS),
-        short=told(file, lambda: short_facts(paid)),
-        details=told(file, lambda: detailed_facts(paid)),
-        **seen(subject),
+        short=or_data_error(file, lambda: short_facts(paid)),
+        details=or_data_error(file, lambda: detailed_facts(paid)),
+        **first_figures(subject),
     )
 
 
@@ -83,7 +83,7 @@ def _signed(certificate: Path, key: str) -> dict[str, Any]:
     return {"signer": key, "faults": []}
 
 
-def _beside(file: Path) -> list[tuple[Path, Issued]]:
+def _beside(file: Path) -> list[tuple[Path, IssueRecord]]:
     """Return the certificates of the folder that name the model file; those that cannot be read name nothing."""
     found = []
     for name in files_of(file.parent, _CERTIFICATE):
@@ -96,7 +96,7 @@ def _beside(file: Path) -> list[tuple[Path, Issued]]:
     return found
 
 
-def _checked(file: Path, certificate: Path, issued: Issued) -> dict[str, Any]:
+def _checked(file: Path, certificate: Path, issued: IssueRecord) -> dict[str, Any]:
     """Check the files that a certificate names, as far as they lie beside it."""
     named = [each.target.as_posix() for each in issued.files]
     there = [file.parent / name for name in named if name == os.path.basename(name)]  # of the folder itself

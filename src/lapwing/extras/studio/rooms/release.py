@@ -14,10 +14,10 @@ from starlette.routing import Route
 from lapwing.api.synthesize import resume, synthesize
 from lapwing.errors import DataError, LapwingError
 from lapwing.extras.evaluate.report.page import check_installed
-from lapwing.extras.office.policy import named
+from lapwing.extras.office.policy import naming_people
 from lapwing.extras.studio.asked import (
     MISFITS,
-    asked_for,
+    budget_words,
     ledger_of,
     number_in,
     refusal_of,
@@ -27,7 +27,7 @@ from lapwing.extras.studio.asked import (
 )
 from lapwing.extras.studio.jobs import Job, next_release, releases
 from lapwing.extras.studio.pages import form_of, go, job_of, labelled_facts, page, studio_of, texts
-from lapwing.extras.studio.unfinished import TRANSCRIPT, Unfinished, alone, cleared, unfinished
+from lapwing.extras.studio.unfinished import TRANSCRIPT, UnfinishedRelease, alone, clear_folder, unfinished_release
 from lapwing.extras.studio.works import EndedError, StudioWork
 from lapwing.kernel.room.begun import finished_by
 from lapwing.model.certificate.certificate import certificate_in
@@ -42,7 +42,7 @@ from lapwing.release.runs.watching import Progress, StoppedError
 from lapwing.release.targets import Targets, read_targets
 from lapwing.rows.out.outputs import whole_files
 from lapwing.rows.out.staging import PREFIX, SUFFIX
-from lapwing.schema.scalars import checked_rows
+from lapwing.schema.scalars import check_row_count
 from lapwing.schema.schemas import Schema
 
 _KIND: Final = "release"
@@ -60,7 +60,7 @@ def shown(request: Request, *, said: str = "", status: int = 200) -> Response:
     work = studio_of(request).works.get(job.name, _KIND)
     if work is not None and not work.is_done:
         return page(request, "release.html", room=_ROOM, job=job, said=said, work=work, begun=None, status=status)
-    begun = unfinished(job)
+    begun = unfinished_release(job)
     failed = "" if work is None or (begun is not None and begun.state != "open") else work.said
     return page(
         request,
@@ -87,7 +87,7 @@ def _next(job: Job) -> dict[str, Any]:
     rows = job.choices.rows
     return {
         "refusal": refusal_of(settings, job),
-        "asked": asked_for(settings),
+        "asked": budget_words(settings),
         "facts": _facts_of(settings, job),
         "uncovered": warnings_of(uncovered_warnings(settings.schema.columns)),
         "number": next_release(job).name,
@@ -102,7 +102,7 @@ def _facts_of(settings: Settings, job: Job) -> Facts:
     account = ", ".join(filter(None, (job.choices.ledger, job.choices.dataset)))
     said = {
         "table": job.title,
-        "spends": asked_for(settings),
+        "spends": budget_words(settings),
         "mechanism": settings.name,
         "protects": " ".join(each.text for each in protected_facts(settings.relation, settings.schema.unit_label)),
         "ledger": texts()["release"]["no_ledger"] if ledger_of(job) is None else account,
@@ -140,7 +140,7 @@ def begun(request: Request) -> Response:
     place = next_release(job)
     if form.get("number") != place.name:
         return go(f"/job/{job.name}/release")  # a second tab, or the page of an earlier one
-    left = unfinished(job)
+    left = unfinished_release(job)
     if left is not None and (form.get("leave") != "yes" or left.state == "held"):
         return shown(request, said=texts()["release"]["is_begun"], status=409)
     chosen = with_choices(job.choices, form, "rows", "prepared_by", "approved_by")
@@ -163,7 +163,7 @@ def begun(request: Request) -> Response:
 def _rows(text: str) -> int | None:
     """Read a number of synthetic rows; None where the release's own is wanted."""
     found = number_in(text)
-    return None if found is None else checked_rows(_ROWS, found, 1, _MOST_ROWS)
+    return None if found is None else check_row_count(_ROWS, found, 1, _MOST_ROWS)
 
 
 def signed(request: Request) -> Response:
@@ -179,7 +179,7 @@ def finished(request: Request) -> Response:
     job, works = job_of(request), studio_of(request).works
     work = works.get(job.name, _KIND)
     if work is None or work.is_done:
-        left = unfinished(job)
+        left = unfinished_release(job)
         if left is not None and left.state == "misfits" and not _is_mended(job, left):
             return shown(request, said=texts()["release"]["not_mended"], status=400)
         chosen = with_choices(job.choices, form_of(request), "rows")
@@ -193,7 +193,7 @@ def finished(request: Request) -> Response:
     return go(f"/job/{job.name}/release")
 
 
-def _is_mended(job: Job, left: Unfinished) -> bool:
+def _is_mended(job: Job, left: UnfinishedRelease) -> bool:
     """Return whether the schema is another one than that which did not fit, and whole."""
     schema = job.schema
     return schema is not None and not schema.is_draft and schema.fingerprint != left.schema
@@ -240,10 +240,10 @@ def _begin(job: Job, schema: Schema, place: Path, work: StudioWork) -> str:
         try:
             return _made(job, place, work, make)
         finally:
-            cleared(place)
+            clear_folder(place)
 
 
-def _finish(job: Job, left: Unfinished, work: StudioWork) -> str:
+def _finish(job: Job, left: UnfinishedRelease, work: StudioWork) -> str:
     """Finish a release; one that ended by the stop rule goes on with the schema as it is now."""
     schema = job.file("schema.json") if left.state == "misfits" else None
     work.step, work.share = texts()["release"]["reading"], left.share
@@ -264,7 +264,7 @@ def _made(job: Job, place: Path, work: StudioWork, make: Callable[[], Release]) 
     rows = _rows(choices.rows)
     try:
         with (
-            named(preparedBy=choices.prepared_by, approvedBy=choices.approved_by),
+            naming_people(preparedBy=choices.prepared_by, approvedBy=choices.approved_by),
             whole_files(targets.in_order, read) as places,
             finished_by(lambda *_: texts()["release"]["way_on"]),
         ):

@@ -19,8 +19,8 @@ from lapwing.extras.studio.rooms.described import (
     FIRST,
     begin,
     cards,
-    described,
     first_of,
+    job_and_schema,
     keep,
     protects,
     still_open,
@@ -200,7 +200,7 @@ def watched(request: Request) -> Response:
 
 def dropped(request: Request) -> Response:
     """Begin anew, unless something in the schema was paid for."""
-    job, schema = described(request)
+    job, schema = job_and_schema(request)
     if schema.purchases:
         said = "parts of this schema were learned with budget, so it cannot be removed; change it column by column"
         return _page(request, job, schema, said=said)
@@ -215,7 +215,7 @@ def dropped(request: Request) -> Response:
 
 def _changed(request: Request, change: Callable[[Schema], Schema], **typed: str) -> Response:
     """Keep a change of the schema, and show it; a refusal with what was typed."""
-    job, schema = described(request)
+    job, schema = job_and_schema(request)
     try:
         keep(job, change(schema))
     except LapwingError as error:
@@ -280,18 +280,18 @@ def put_back(request: Request) -> Response:
     given = form_of(request).get("column", "")
 
     def change(schema: Schema) -> Schema:
-        out = _left_out(described(request)[0], schema)
+        out = _left_out(job_and_schema(request)[0], schema)
         found = next((field for place, field in out if str(place) == given), None)
         if found is None:
             raise SchemaError("this column is not left out; load the page again", code="LW219")
-        return with_field_back(schema, found, first_of(described(request)[0], schema))
+        return with_field_back(schema, found, first_of(job_and_schema(request)[0], schema))
 
     return _changed(request, change)
 
 
 def done(request: Request) -> Response:
     """Say that the schema is done, and go on to the check."""
-    job, schema = described(request)
+    job, schema = job_and_schema(request)
     try:
         keep(job, Schema.load({key: value for key, value in schema.to_dict().items() if key != "draft"}))
     except LapwingError as error:

@@ -9,7 +9,7 @@ from starlette.routing import Route
 
 from lapwing.errors import LapwingError
 from lapwing.extras.studio.pages import form_of, go, page
-from lapwing.extras.studio.rooms.described import described, first_of, keep
+from lapwing.extras.studio.rooms.described import first_of, job_and_schema, keep
 from lapwing.schema.files import file_text
 from lapwing.schema.scalars import visible
 from lapwing.schema.schemas import Schema
@@ -21,7 +21,7 @@ _MOST_SHOWN: Final = 250_000
 
 def shown(request: Request, *, typed: str | None = None, said: str = "") -> Response:
     """Show the file, and what has changed since the job began."""
-    job, schema = described(request)
+    job, schema = job_and_schema(request)
     text, before = file_text(schema.to_dict()), file_text(first_of(job, schema).to_dict())
     lines = difflib.unified_diff(before.splitlines(), text.splitlines(), "before", "now", lineterm="", n=1)
     return page(
@@ -39,7 +39,7 @@ def shown(request: Request, *, typed: str | None = None, said: str = "") -> Resp
 
 def taken(request: Request) -> Response:
     """Give the file away."""
-    job, schema = described(request)
+    job, schema = job_and_schema(request)
     return Response(
         file_text(schema.to_dict()),
         media_type="application/json",
@@ -49,7 +49,7 @@ def taken(request: Request) -> Response:
 
 def edited(request: Request) -> Response:
     """Take the file as it was written by hand."""
-    job, _ = described(request)
+    job, _ = job_and_schema(request)
     typed = form_of(request).get("text", "")
     try:
         keep(job, Schema.load_draft(check_object(parse_json(typed.encode(), "the text"), "the schema")))

@@ -10,11 +10,11 @@ import numpy as np
 
 from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget
-from lapwing.kernel.codec import KNOWN, packed
+from lapwing.kernel.codec import KNOWN, packed_array
 from lapwing.kernel.noise_law import NoiseLaw, NoisyTable, Sensitivity, row_sensitivity, tail_ratio, value_ratio
 from lapwing.kernel.questions.questions import (
     Asks,
-    Given,
+    RecordedAnswer,
     check_cost,
     noise_for_cost,
     one_table,
@@ -119,7 +119,7 @@ class CategorySelection(Asks["SelectedTexts"]):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SelectedTexts(Given):
+class SelectedTexts(RecordedAnswer):
     """Hold the answer to a `CategorySelection`: the texts that are shown, with their noisy counts.
 
     counts: int64 (k,), exact count plus noise of each text, at least the threshold. As small ones are left out, they
@@ -128,7 +128,7 @@ class SelectedTexts(Given):
 
     question: CategorySelection = field(metadata=KNOWN)
     texts: tuple[str, ...]
-    counts: np.ndarray = field(metadata=packed(lambda seen: (len(seen["texts"]),)))
+    counts: np.ndarray = field(metadata=packed_array(lambda seen: (len(seen["texts"]),)))
     noise: NoiseLaw
     threshold: int
 

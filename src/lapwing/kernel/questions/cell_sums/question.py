@@ -7,13 +7,13 @@ import numpy as np
 
 from lapwing.errors import CapacityError, ParameterError
 from lapwing.kernel.budget.budget import Budget
-from lapwing.kernel.codec import KNOWN, packed
+from lapwing.kernel.codec import KNOWN, packed_array
 from lapwing.kernel.noise_law import NoiseLaw, NoisyTable, Sensitivity, row_sensitivity
 from lapwing.kernel.plain import MAX_CELLS
 from lapwing.kernel.questions.questions import (
     TABLE,
-    Given,
     Question,
+    RecordedAnswer,
     WithoutDelta,
     check_cost,
     checked_counts,
@@ -161,7 +161,7 @@ class AskedForSums(Question, Protocol):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class NoisySums(Given):
+class NoisySums(RecordedAnswer):
     """Hold the noisy answer to a `SecondMoment`, `CellSums`, `LinearStatistics` or `TableDistances` question.
 
     values: int64, shape ``question.shape``, exact sum plus noise, number by number; noise: the law of the noise,
@@ -169,7 +169,7 @@ class NoisySums(Given):
     """
 
     question: AskedForSums = field(metadata=KNOWN)
-    values: np.ndarray = field(metadata=packed(lambda seen: seen["question"].shape))
+    values: np.ndarray = field(metadata=packed_array(lambda seen: seen["question"].shape))
     noise: NoiseLaw
 
     def __post_init__(self) -> None:

@@ -21,7 +21,7 @@ from lapwing.kernel.questions.linear_statistics.programs import (
 )
 from lapwing.kernel.questions.questions import (
     TABLE,
-    Recorded,
+    RecordedQuestion,
     WithoutDelta,
     check_cost,
     noise_for_cost,
@@ -37,7 +37,7 @@ MOST_TEXT: Final = 8192
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Statistic(Recorded):
+class Statistic(RecordedQuestion):
     """A compiled expression: a function of the codes of one row, with values in [-1, 1], exact in whole numbers.
 
     bits: 0 where the program tells whether something holds; else 16: values are multiples of ``2**-16``; lower, upper:
@@ -97,7 +97,7 @@ class Statistic(Recorded):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class RowStatistic(Recorded):
+class RowStatistic(RecordedQuestion):
     """A statistic that is code of the caller's, which is given one decoded record at a time.
 
     columns: all modelled columns: any of them may be read; lower, upper: bounds in units of ``2**-16``, within [-1, 1];

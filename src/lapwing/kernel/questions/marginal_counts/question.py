@@ -9,12 +9,12 @@ import numpy as np
 
 from lapwing.errors import CapacityError, ParameterError
 from lapwing.kernel.budget.budget import Budget
-from lapwing.kernel.codec import KNOWN, SELDOM, packed
+from lapwing.kernel.codec import KNOWN, SELDOM, packed_array
 from lapwing.kernel.noise_law import NoiseLaw, NoisyTable, Sensitivity, row_sensitivity
 from lapwing.kernel.plain import MAX_CELLS
 from lapwing.kernel.questions.questions import (
     TABLE,
-    Given,
+    RecordedAnswer,
     WithoutDelta,
     check_cost,
     checked_counts,
@@ -99,7 +99,7 @@ class MarginalCounts(WithoutDelta["NoisyCounts"]):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class NoisyCounts(Given):
+class NoisyCounts(RecordedAnswer):
     """Hold the noisy answer to a counting question.
 
     whole: int64, shape ``question.counted``, exact count plus noise, cell by cell; may be negative; with the cell of
@@ -109,7 +109,7 @@ class NoisyCounts(Given):
     """
 
     question: MarginalCounts = field(metadata=KNOWN)
-    whole: np.ndarray = field(metadata=packed(lambda seen: seen["question"].counted, key="counts"))
+    whole: np.ndarray = field(metadata=packed_array(lambda seen: seen["question"].counted, key="counts"))
     noise: NoiseLaw
     counts: np.ndarray = field(init=False)
     misfits: int | None = field(init=False, default=None)

@@ -7,10 +7,10 @@ import numpy as np
 
 from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget
-from lapwing.kernel.codec import KNOWN, packed
+from lapwing.kernel.codec import KNOWN, packed_array
 from lapwing.kernel.noise_law import NoiseLaw, NoisyTable, Sensitivity, row_sensitivity
 from lapwing.kernel.questions.questions import (
-    Given,
+    RecordedAnswer,
     WithoutDelta,
     check_cost,
     checked_counts,
@@ -81,14 +81,14 @@ class MisfitRows(WithoutDelta["NoisyRows"]):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class NoisyRows(Given):
+class NoisyRows(RecordedAnswer):
     """Hold the noisy answer to `MisfitRows`.
 
     counts: int64, shape ``question.shape``, exact count plus noise; noise: its law, independent for each.
     """
 
     question: MisfitRows = field(metadata=KNOWN)
-    counts: np.ndarray = field(metadata=packed(lambda seen: seen["question"].shape))
+    counts: np.ndarray = field(metadata=packed_array(lambda seen: seen["question"].shape))
     noise: NoiseLaw
 
     def __post_init__(self) -> None:

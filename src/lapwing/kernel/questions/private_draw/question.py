@@ -11,9 +11,9 @@ import numpy as np
 from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget, Notion
 from lapwing.kernel.budget.conversions import log_between, rounded_up
-from lapwing.kernel.codec import KNOWN, packed
+from lapwing.kernel.codec import KNOWN, packed_array
 from lapwing.kernel.noise_law import NoisyTable, Sensitivity
-from lapwing.kernel.questions.questions import Given, Part, WithoutDelta
+from lapwing.kernel.questions.questions import Part, RecordedAnswer, WithoutDelta
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.maths.arrays import integers
 from lapwing.maths.reduced_density import (
@@ -215,14 +215,14 @@ def _root_above(x: Fraction) -> Fraction:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class DrawnRows(Given):
+class DrawnRows(RecordedAnswer):
     """Hold the answer to a `PrivateDraw` question.
 
     rows: int64 (draws,), the drawn rows: bit j is the code of column j.
     """
 
     question: PrivateDraw = field(metadata=KNOWN)
-    rows: np.ndarray = field(metadata=packed(lambda seen: (seen["question"].draws,)))
+    rows: np.ndarray = field(metadata=packed_array(lambda seen: (seen["question"].draws,)))
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rows", integers("drawn rows", self.rows))

@@ -10,14 +10,14 @@ import numpy as np
 from lapwing.kernel.noise.bits import BitSource
 from lapwing.kernel.noise.selection import exponential_mechanism
 from lapwing.kernel.questions.answering import PrivateRows
-from lapwing.kernel.questions.select_worst.question import Selected, SelectWorst
+from lapwing.kernel.questions.select_worst.question import Selection, SelectWorst
 from lapwing.kernel.terms import Terms
 from lapwing.rows.exact_tables import ExactTables
 
 
 def answer_select_worst(
     questions: Sequence[SelectWorst], rows: PrivateRows, terms: Terms, bits: BitSource
-) -> tuple[Selected, ...]:
+) -> tuple[Selection, ...]:
     """Score all candidates on exact counts and draw one of them by the exponential mechanism.
 
     Guarantee: each answer is ε-DP, and ε-bounded range, so (ε²/8)-zCDP, at its question's cost, for add-remove and
@@ -33,11 +33,11 @@ def misfits(questions: Sequence[SelectWorst], tables: ExactTables) -> list[np.nd
     return tables.sums(questions, misfit_sums)  # [count]
 
 
-def _select(question: SelectWorst, found: np.ndarray, terms: Terms, bits: BitSource) -> Selected:
+def _select(question: SelectWorst, found: np.ndarray, terms: Terms, bits: BitSource) -> Selection:
     """Draw one candidate; its score is how far the model is off in it, less the penalty."""
     bound = question.sensitivity(terms.relation, terms.max_rows).l1  # [bound]
     choice = exponential_mechanism(found - question.penalties, question.epsilon, bound, bits)  # [draw]
-    return Selected(question, choice, bound)
+    return Selection(question, choice, bound)
 
 
 def misfit_sums(question: SelectWorst, exact: np.ndarray) -> np.ndarray:

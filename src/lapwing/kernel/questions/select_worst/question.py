@@ -17,7 +17,7 @@ from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.codec import KNOWN
 from lapwing.kernel.noise_law import NoisyTable, Sensitivity, row_sensitivity
 from lapwing.kernel.plain import MAX_CELLS
-from lapwing.kernel.questions.questions import RECORDS, Given, Part, WithoutDelta
+from lapwing.kernel.questions.questions import RECORDS, Part, RecordedAnswer, WithoutDelta
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.maths.arrays import freeze, read_only
 from lapwing.schema.groupings.grouping import Grouping
@@ -35,7 +35,7 @@ _LAYOUTS = 64
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class SelectWorst(WithoutDelta["Selected"]):
+class SelectWorst(WithoutDelta["Selection"]):
     """Ask which of some tables a model fits worst.
 
     The score of a candidate is the sum over the cells looked at of |exact count - estimate|, minus its penalty; one
@@ -175,7 +175,7 @@ class SelectWorst(WithoutDelta["Selected"]):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Selected(Given):
+class Selection(RecordedAnswer):
     """Hold the answer to a `SelectWorst` question.
 
     sensitivity: the bound on the change of a score that the choice was drawn for; chosen: columns of the chosen

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from lapwing.errors import CapacityError, ParameterError
-from lapwing.kernel.codec import Seen, packed
+from lapwing.kernel.codec import Seen, packed_array
 from lapwing.kernel.plain import MAX_CELLS
 from lapwing.maths.arrays import read_only
 from lapwing.schema.groupings.grouping import Grouping
@@ -44,8 +44,8 @@ class CellSplits:
 
     document: ClassVar = ("split", "chosen", "sizes", "decisions")
 
-    chosen: np.ndarray = field(metadata=packed(_shape_of_splits))
-    decisions: tuple[np.ndarray, ...] = field(metadata=packed(_sizes_of_decisions))
+    chosen: np.ndarray = field(metadata=packed_array(_shape_of_splits))
+    decisions: tuple[np.ndarray, ...] = field(metadata=packed_array(_sizes_of_decisions))
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "chosen", read_only(self.chosen))

@@ -7,7 +7,7 @@ from typing import ClassVar, Final
 import numpy as np
 
 from lapwing.errors import CapacityError, ParameterError
-from lapwing.kernel.codec import packed
+from lapwing.kernel.codec import packed_array
 from lapwing.kernel.questions.shared.coordinates import MOST_COORDINATES
 from lapwing.maths.arrays import read_only
 from lapwing.maths.lattice_net import lattice_points, lattice_ranks, nearest_lattice_points
@@ -43,7 +43,7 @@ class Projection:
 
     document: ClassVar = ("shape", "directions", "cuts", "origin", "spacing", "norm")
 
-    directions: np.ndarray = field(metadata=packed(lambda seen: _checked_shape(*seen["shape"])))
+    directions: np.ndarray = field(metadata=packed_array(lambda seen: _checked_shape(*seen["shape"])))
     cuts: tuple[np.ndarray, ...] = ()
     origin: np.ndarray
     spacing: int = 0

@@ -10,19 +10,19 @@ import numpy as np
 
 from lapwing.errors import CapacityError, ParameterError
 from lapwing.kernel.budget.budget import Budget, Notion
-from lapwing.kernel.codec import KNOWN, Seen, packed
+from lapwing.kernel.codec import KNOWN, Seen, packed_array
 from lapwing.kernel.noise_law import (
     NoiseLaw,
     NoisyTable,
     Sensitivity,
-    calibrated,
+    calibrate_noise,
     log_tail,
     row_sensitivity,
     tail_ratio,
     value_ratio,
 )
 from lapwing.kernel.plain import MAX_CELLS
-from lapwing.kernel.questions.questions import TABLE, Given, WithoutDelta, checked_counts, one_table
+from lapwing.kernel.questions.questions import TABLE, RecordedAnswer, WithoutDelta, checked_counts, one_table
 from lapwing.kernel.questions.shared.cells import CellTree, check_listed
 from lapwing.kernel.questions.split_decisions.question import Cell, check_epsilon, laplace_noise
 from lapwing.kernel.terms import Relation, Terms
@@ -90,7 +90,7 @@ class SparseCounts(WithoutDelta["NoisyCells"]):
     def noise(self, relation: Relation, max_rows: int) -> NoiseLaw:
         """Return the noise of each leaf: Gaussian where ρ is charged and no count is left out."""
         if self.notion == "zcdp" and self.threshold is None:
-            return calibrated(self.sensitivity(relation, max_rows), self.cost)
+            return calibrate_noise(self.sensitivity(relation, max_rows), self.cost)
         return laplace_noise(self.sensitivity(relation, max_rows), self.epsilon)
 
     parts = one_table
@@ -110,7 +110,7 @@ class SparseCounts(WithoutDelta["NoisyCells"]):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class NoisyCells(Given):
+class NoisyCells(RecordedAnswer):
     """Hold the answer to a `SparseCounts` question: the leaves that reach the threshold, with their noisy counts.
 
     first_cells: int64 (j, d), the leaves of the tree's first level among them, by rank increasing: the run of each
@@ -122,9 +122,9 @@ class NoisyCells(Given):
     document: ClassVar = ("firsts", "places", "first_cells", "listed_places", "counts", "noise")
 
     question: SparseCounts = field(metadata=KNOWN)
-    first_cells: np.ndarray = field(metadata=packed(lambda seen: _shapes(seen)[0]))
-    listed_places: np.ndarray = field(metadata=packed(lambda seen: _shapes(seen)[1]))
-    counts: np.ndarray = field(metadata=packed(lambda seen: _shapes(seen)[2]))
+    first_cells: np.ndarray = field(metadata=packed_array(lambda seen: _shapes(seen)[0]))
+    listed_places: np.ndarray = field(metadata=packed_array(lambda seen: _shapes(seen)[1]))
+    counts: np.ndarray = field(metadata=packed_array(lambda seen: _shapes(seen)[2]))
     noise: NoiseLaw
 
     def __post_init__(self) -> None:

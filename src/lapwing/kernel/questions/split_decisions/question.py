@@ -12,7 +12,7 @@ from lapwing.errors import CapacityError, ParameterError
 from lapwing.kernel.budget.budget import Budget, Notion
 from lapwing.kernel.codec import KNOWN
 from lapwing.kernel.noise_law import MAX_SD, NoiseLaw, NoisyTable, Sensitivity, log_tail, row_sensitivity, tail_ratio
-from lapwing.kernel.questions.questions import Given, WithoutDelta, one_table
+from lapwing.kernel.questions.questions import RecordedAnswer, WithoutDelta, one_table
 from lapwing.kernel.questions.shared.cells import CellSplits, CellTree
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.schema.groupings.grouping import Grouping
@@ -147,7 +147,7 @@ class SplitDecisions(WithoutDelta["Splits"]):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Splits(Given):
+class Splits(RecordedAnswer):
     """Hold the answer to a `SplitDecisions` question.
 
     tree: the question's tree, with the cells that are split.

@@ -10,14 +10,14 @@ import numpy as np
 
 from lapwing.errors import CapacityError, ParameterError
 from lapwing.kernel.budget.budget import Budget, Notion
-from lapwing.kernel.noise_law import NoiseLaw, NoisyTable, Sensitivity, calibrated, row_sensitivity
+from lapwing.kernel.noise_law import NoiseLaw, NoisyTable, Sensitivity, calibrate_noise, row_sensitivity
 from lapwing.kernel.plain import MAX_CELLS, read_keys, unpack_counts
 from lapwing.kernel.questions.questions import (
     RECORDS,
     TABLE,
-    Given,
     Part,
     Question,
+    RecordedAnswer,
     WithoutDelta,
     checked_counts,
     nothing_more,
@@ -144,7 +144,7 @@ class TreeCounts(WithoutDelta["NoisyTree"]):
     def noises(self, relation: Relation, max_rows: int) -> tuple[NoiseLaw | None, ...]:
         """Return the noise on each cell, level by level; None for a level that is not released."""
         bound = self.sensitivity(relation, max_rows)
-        return tuple(None if cost is None else calibrated(bound, cost) for cost in self.costs)
+        return tuple(None if cost is None else calibrate_noise(bound, cost) for cost in self.costs)
 
     def parts(self, relation: Relation, max_rows: int) -> tuple[Part, ...]:
         """Return the levels that are released."""
@@ -155,7 +155,7 @@ class TreeCounts(WithoutDelta["NoisyTree"]):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class NoisyTree(Given):
+class NoisyTree(RecordedAnswer):
     """Hold the noisy answer to a `TreeCounts` question.
 
     levels: tuple of int64 or None, for each level, exact count plus noise, cell by cell, of the question's shape; None

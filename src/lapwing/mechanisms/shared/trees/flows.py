@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from lapwing.mechanisms.shared.trees.trees import Family, Split, along
+from lapwing.mechanisms.shared.trees.trees import AxisSplit, Family, along
 from lapwing.schema.groupings.domains import Domain
 from lapwing.schema.groupings.hierarchies import Hierarchy
 
@@ -32,7 +32,7 @@ class CellMetric:
     columns are ordered and some are not continuous.
     """
 
-    splits: tuple[Split, ...]
+    splits: tuple[AxisSplit, ...]
     cut: tuple[int, ...]
     lengths: tuple[tuple[Floats, ...], ...]
     inner: tuple[Floats, ...]
@@ -76,7 +76,7 @@ def is_line(domain: Domain) -> bool:
     return domain.ordered and domain.values > (1 if domain.continuous else 2)
 
 
-def cell_metric(columns: Sequence[CutColumn], splits: Sequence[Split]) -> CellMetric:
+def cell_metric(columns: Sequence[CutColumn], splits: Sequence[AxisSplit]) -> CellMetric:
     """Return where the mass of the cells of a tree lies whose levels are contingency tables, an axis per column."""
     depths, axes, sides = [0] * len(columns), len(columns), []
     for level in range(len(splits) + 1):
@@ -92,7 +92,7 @@ Sides = Sequence[tuple[Floats, Floats]]
 
 
 def metric_of(
-    columns: Sequence[CutColumn], splits: Sequence[Split], cut: Sequence[int], sides: Sequence[Sides]
+    columns: Sequence[CutColumn], splits: Sequence[AxisSplit], cut: Sequence[int], sides: Sequence[Sides]
 ) -> CellMetric:
     """Return where the mass of the cells of a tree lies; sides: of each level."""
     lines = [column for column in columns if column.is_line]
@@ -165,13 +165,13 @@ def _sums(array: Floats) -> Floats:
     return sums
 
 
-def _parts(metric: CellMetric, level: int) -> tuple[Split, Parts]:
+def _parts(metric: CellMetric, level: int) -> tuple[AxisSplit, Parts]:
     """Return how many tables divide above a level, and the part of an even mass in the left children of each family.
 
     With it goes 1 where mass slides, else 0.
     """
     split, column = metric.splits[level - 1], metric.cut[level - 1]
-    batched, parts = Split(split.axis + 1, split.parent), []
+    batched, parts = AxisSplit(split.axis + 1, split.parent), []
     before, after = (metric.lengths[each][column][None] for each in (level - 1, level))
     for family in batched.families:
         whole = batched.at(before, family.parents)
@@ -181,7 +181,7 @@ def _parts(metric: CellMetric, level: int) -> tuple[Split, Parts]:
     return batched, parts
 
 
-def _through(above: Floats, below: Floats, faces: Faces, split: Split, parts: Parts, *, cut: int) -> Faces:
+def _through(above: Floats, below: Floats, faces: Faces, split: AxisSplit, parts: Parts, *, cut: int) -> Faces:
     """Return what flows through the faces of the children of a level; cut: the column that is cut."""
     new = [(np.empty_like(below), np.empty_like(below)) for _ in faces]
     for family, share, slides in parts:
@@ -202,7 +202,7 @@ def _through(above: Floats, below: Floats, faces: Faces, split: Split, parts: Pa
     return new
 
 
-def _even_mass(above: Floats, split: Split, parts: Parts) -> Floats:
+def _even_mass(above: Floats, split: AxisSplit, parts: Parts) -> Floats:
     """Return the mass of the children where that of each cell is even."""
     below = np.empty(split.below(above.shape))
     for family, share, _ in parts:
@@ -239,7 +239,7 @@ def spread_out(levels: Sequence[Floats], metric: CellMetric) -> list[Floats]:
     return kept
 
 
-def level_sums(leaves: Floats, splits: Sequence[Split]) -> list[Floats]:
+def level_sums(leaves: Floats, splits: Sequence[AxisSplit]) -> list[Floats]:
     """Return the sums of all levels of trees, shape ``(tables, *shape)`` each, from those of their deepest level."""
     levels = [leaves]
     for split in reversed(splits):

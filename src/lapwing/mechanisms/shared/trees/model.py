@@ -10,7 +10,7 @@ from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
 from lapwing.kernel.questions.tree_counts.question import NoisyTree, TreeCounts
 from lapwing.mechanisms.shared.one_way import uniform_model
 from lapwing.mechanisms.shared.trees.shrinkage import shrunk_fit
-from lapwing.mechanisms.shared.trees.trees import Floats, Ints, Split
+from lapwing.mechanisms.shared.trees.trees import AxisSplit, Floats, Ints
 from lapwing.model.laws import Laws, uniform_law
 from lapwing.model.model import Indexed, ReleasedModel, narrow, whole_rows
 from lapwing.schema.groupings.domains import Domain
@@ -18,14 +18,14 @@ from lapwing.schema.groupings.hierarchies import Hierarchy
 from lapwing.schema.schemas import Schema
 
 
-def fair_rounding(levels: Sequence[Floats], splits: Sequence[Split], rng: np.random.Generator) -> list[Ints]:
+def fair_rounding(levels: Sequence[Floats], splits: Sequence[AxisSplit], rng: np.random.Generator) -> list[Ints]:
     """Round a consistent tree to integers, keeping all sums, without moving any expected count.
 
     The two children of a node and the node itself go up or down together such that, whatever integers the true counts
     are, the expected transport between children is that of the given counts: rounding costs nothing in expectation.
     The root is rounded fairly too, and not to the nearest.
 
-    >>> rounded = fair_rounding([np.array([3.0]), np.array([1.5, 1.5])], [Split(0, np.array([0, 0]))],
+    >>> rounded = fair_rounding([np.array([3.0]), np.array([1.5, 1.5])], [AxisSplit(0, np.array([0, 0]))],
     ...                         np.random.default_rng(1))
     >>> [sorted(level.tolist()) for level in rounded]
     [[3], [1, 2]]
@@ -65,9 +65,9 @@ KnownRoot = tuple[float, float]
 """A number of rows and its variance."""
 
 
-def tree_splits(question: TreeCounts) -> tuple[Split, ...]:
+def tree_splits(question: TreeCounts) -> tuple[AxisSplit, ...]:
     """Return how each level divides the one above."""
-    return tuple(Split(*question.parents(level)) for level in range(1, len(question.costs)))
+    return tuple(AxisSplit(*question.parents(level)) for level in range(1, len(question.costs)))
 
 
 def fit_leaves(

@@ -9,7 +9,7 @@ from typing import Final
 
 from lapwing.errors import CapacityError
 from lapwing.kernel.budget.budget import Budget
-from lapwing.kernel.noise_law import NoiseLaw, calibrated, row_sensitivity
+from lapwing.kernel.noise_law import NoiseLaw, calibrate_noise, row_sensitivity
 from lapwing.kernel.questions.tree_counts.question import TreeCounts
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.shared.trees.budget import (
@@ -104,7 +104,7 @@ def default_plan(shapes: Sequence[TreeShape], terms: Terms, budget: Budget, dept
     noise = unit_sd(budget.notion, budget.amount, _change(terms.relation, terms, budget)) / rows
     plans = [_bounded_plan(shape, terms, budget, depth, noise) for shape in shapes]
     bound, plan, shape = min(plans, key=lambda each: each[0])
-    law = calibrated(row_sensitivity(terms.relation, terms.max_rows), budget)
+    law = calibrate_noise(row_sensitivity(terms.relation, terms.max_rows), budget)
     if depth is not None or law.mean_absolute > MOSTLY_NONE:
         return plan
     single = _single_level(shape, law, rows)

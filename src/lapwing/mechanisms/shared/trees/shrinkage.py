@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from lapwing.mechanisms.shared.trees.trees import (
+    AxisSplit,
     Family,
-    Split,
     along,
     check_levels,
     left_weight,
@@ -88,7 +88,7 @@ def initial_halves(share: Floats, priors: Sequence[tuple[Floats, Floats]]) -> tu
 
 def shrunk_fit(
     levels: Sequence[npt.NDArray[Any] | None],
-    splits: Sequence[Split],
+    splits: Sequence[AxisSplit],
     variances: Sequence[float],
     shares: Sequence[Floats],
     priors: Sequence[Sequence[Floats]] = (),
@@ -132,7 +132,7 @@ def _halves(
     estimated: tuple[Floats, Floats, Floats],
     share: Floats,
     priors: Sequence[tuple[Floats, Floats]],
-    split: Split,
+    split: AxisSplit,
     family: Family,
 ) -> tuple[Floats, ...]:
     """Return the parts of `Halves`, flat, for groups that divide alike."""
@@ -146,7 +146,7 @@ def _halves(
 
 
 def _least_squares_halves(
-    above: Floats, below: Floats, spreads: Floats, split: Split, family: Family
+    above: Floats, below: Floats, spreads: Floats, split: AxisSplit, family: Family
 ) -> tuple[Floats, Floats, Floats]:
     """Return the parents' counts, the least-squares estimates of their left children, and the variance of these."""
     whole, (left, right) = split.at(above, family.parents), split.halves(below, family)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from lapwing.errors import ParameterError
 from lapwing.mechanisms.shared.trees.trees import (
-    Split,
+    AxisSplit,
     along,
     left_weight,
     level_shapes,
@@ -35,14 +35,14 @@ class NoiseTree:
     diameters: tuple of float64, diameters of the cells of all ``L + 1`` levels; each broadcasts against its level;
     parameters: per level, the scale (Laplace) or sigma squared (Gaussian): inf without budget, 0 for exact counts.
 
-    >>> halving = Split(0, np.array([0, 0]))
+    >>> halving = AxisSplit(0, np.array([0, 0]))
     >>> tree = NoiseTree(splits=(halving,), diameters=(np.array([1.0]), np.array([0.5, 0.5])), kind="laplace",
     ...                  parameters=(0.0, 2.0))
     >>> tree.nodes, tree.resolution, [round(variance, 2) for variance in tree.variances]
     (3, 0.5, [0.0, 7.84])
     """
 
-    splits: tuple[Split, ...]
+    splits: tuple[AxisSplit, ...]
     diameters: tuple[Floats, ...]
     kind: Kind
     parameters: tuple[float, ...]
@@ -92,7 +92,7 @@ def simulated_bound(tree: NoiseTree, *, rows: float, simulations: int, rng: np.r
     Where siblings have different pooled variances the flow between them is weighted as the fit weights them. Time
     O(simulations x nodes).
 
-    >>> halving = Split(0, np.array([0, 0]))
+    >>> halving = AxisSplit(0, np.array([0, 0]))
     >>> tree = NoiseTree(splits=(halving,), diameters=(np.array([1.0]), np.array([0.5, 0.5])), kind="laplace",
     ...                  parameters=(0.0, 2.0))
     >>> round(simulated_bound(tree, rows=1000, simulations=2000, rng=np.random.default_rng(1)), 4)
@@ -107,7 +107,7 @@ def _transports(tree: NoiseTree, simulations: int, rng: np.random.Generator) -> 
     if simulations < 1:
         raise ParameterError(f"simulations must be at least 1, got {simulations}", code="LW390")
     # Many trees at once: one more axis, in front.
-    splits = [Split(split.axis + 1, split.parent) for split in tree.splits]
+    splits = [AxisSplit(split.axis + 1, split.parent) for split in tree.splits]
     axes = tree.diameters[0].ndim
     spreads, weights = node_variances(splits, tree.variances, axes + 1)
     shapes = level_shapes(tree.splits, axes)
@@ -131,7 +131,7 @@ def _chunks(count: int, size: int) -> Iterator[int]:
         yield min(size, count - start)
 
 
-def _between_siblings(split: Split, below: Floats, spreads: Floats, diameters: Floats) -> Floats:
+def _between_siblings(split: AxisSplit, below: Floats, spreads: Floats, diameters: Floats) -> Floats:
     """Return what flows between siblings of one level, times the diameters of their parents, per simulation."""
     total = np.zeros(below.shape[0])
     for family in split.dividing:
@@ -205,7 +205,7 @@ def cell_diameters(sides: Sequence[Floats]) -> Floats:
     return diameters
 
 
-def tree_deltas(splits: Sequence[Split], diameters: Sequence[Floats]) -> list[float]:
+def tree_deltas(splits: Sequence[AxisSplit], diameters: Sequence[Floats]) -> list[float]:
     """Return Δ_{j-1} of every level ``j``: the diameters of the cells that it divides in two, summed.
 
     diameters: sequence of float64, of the cells of levels 0 to at least ``L - 1`` (level 0 also for ``L = 0``); they
@@ -213,8 +213,8 @@ def tree_deltas(splits: Sequence[Split], diameters: Sequence[Floats]) -> list[fl
 
     Cells with a single child cost no transport, so they are left out; with none of them this is the paper's Δ.
 
-    >>> halving = Split(0, np.array([0, 0]))
-    >>> tree_deltas([halving, Split(0, np.array([0, 0, 1]))], [np.array([1.0]), np.array([0.5, 0.5])])
+    >>> halving = AxisSplit(0, np.array([0, 0]))
+    >>> tree_deltas([halving, AxisSplit(0, np.array([0, 0, 1]))], [np.array([1.0]), np.array([0.5, 0.5])])
     [1.0, 1.0, 0.5]
     """
     shapes = level_shapes(splits, diameters[0].ndim)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from lapwing.mechanisms.shared.trees.flows import CellMetric, flow_costs, level_sums, spread_out
 from lapwing.mechanisms.shared.trees.model import Placement
 from lapwing.mechanisms.shared.trees.simulation import Kind, noise_variance, simulate_noise
-from lapwing.mechanisms.shared.trees.trees import Split, level_shapes, linear_fit
+from lapwing.mechanisms.shared.trees.trees import AxisSplit, level_shapes, linear_fit
 from lapwing.model.certificate.statements import Statement
 
 Floats = npt.NDArray[np.float64]
@@ -46,7 +46,7 @@ class CountedTree:
     kind: Kind
     parameters: tuple[float, ...]
     metric: CellMetric
-    deeper: tuple[Split, ...] = ()
+    deeper: tuple[AxisSplit, ...] = ()
 
     def until(self, depth: int) -> "CountedTree":
         """Return the first levels; where the last of them has no counts of its own, with what was counted below."""
@@ -74,7 +74,7 @@ class CountedTree:
 
     def fit(self, levels: Sequence[npt.NDArray[np.generic] | None]) -> list[Floats]:
         """Return the linear fit of counts of some tables, shape ``(tables, *shape)`` per level."""
-        splits = [Split(split.axis + 1, split.parent) for split in (*self.metric.splits, *self.deeper)]
+        splits = [AxisSplit(split.axis + 1, split.parent) for split in (*self.metric.splits, *self.deeper)]
         variances = [noise_variance(self.kind, parameter) for parameter in self.parameters]
         return linear_fit(levels, splits, variances, len(self.shapes[0]) + 1)[: len(self.metric.inner)]
 

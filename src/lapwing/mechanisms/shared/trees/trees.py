@@ -1,7 +1,7 @@
 """Trees of noisy counts over nested contingency tables, and their weighted least squares.
 
-A tree of depth ``L`` is a list of ``L + 1`` arrays. Level 0 has one cell; each `Split` says how the groups of one axis
-divide on the next level, every group into two adjacent ones or not at all.
+A tree of depth ``L`` is a list of ``L + 1`` arrays. Level 0 has one cell; each `AxisSplit` says how the groups of one
+axis divide on the next level, every group into two adjacent ones or not at all.
 """
 
 import itertools
@@ -34,13 +34,13 @@ class Family:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Split:
+class AxisSplit:
     """How one axis divides between two levels of a tree.
 
     axis: the axis that divides, at least 0; all others stay as they are; parent: int64 (children,), group above each
     child: starts at 0, grows by 0 or 1, and every group has one child or two.
 
-    >>> split = Split(0, np.array([0, 0, 1]))
+    >>> split = AxisSplit(0, np.array([0, 0, 1]))
     >>> split.parents, split.children, split.is_binary
     (2, 3, False)
     """
@@ -140,10 +140,10 @@ def along(values: npt.NDArray[N], axis: int, axes: int) -> npt.NDArray[N]:
     return values.reshape((1,) * axis + (-1,) + (1,) * (axes - axis - 1))
 
 
-def level_shapes(splits: Sequence[Split], axes: int) -> list[tuple[int, ...]]:
+def level_shapes(splits: Sequence[AxisSplit], axes: int) -> list[tuple[int, ...]]:
     """Return the shape of every level of a tree.
 
-    >>> level_shapes([Split(0, np.array([0, 0])), Split(1, np.array([0, 0]))], 2)
+    >>> level_shapes([AxisSplit(0, np.array([0, 0])), AxisSplit(1, np.array([0, 0]))], 2)
     [(1, 1), (2, 1), (2, 2)]
     """
     shapes: list[tuple[int, ...]] = [(1,) * axes]
@@ -196,7 +196,9 @@ def _combined(variance: float, below: Floats) -> tuple[Floats, Floats]:
     return variance * own, own
 
 
-def node_variances(splits: Sequence[Split], variances: Sequence[float], axes: int) -> tuple[list[Floats], list[Floats]]:
+def node_variances(
+    splits: Sequence[AxisSplit], variances: Sequence[float], axes: int
+) -> tuple[list[Floats], list[Floats]]:
     """Return, for each level, the pooled variances of its cells and the weights of their own counts.
 
     Returns tuple of two lists of float64, arrays that broadcast against their level: an axis along which all cells
@@ -216,7 +218,7 @@ def node_variances(splits: Sequence[Split], variances: Sequence[float], axes: in
     return spreads[::-1], weights[::-1]
 
 
-def _sums(cells: Floats, split: Split) -> Floats:
+def _sums(cells: Floats, split: AxisSplit) -> Floats:
     """Sum the children of each cell above."""
     sums = np.empty(split.above(cells.shape))
     for family in split.families:
@@ -225,7 +227,7 @@ def _sums(cells: Floats, split: Split) -> Floats:
     return sums
 
 
-def left_weight(spreads: Floats, split: Split, family: Family) -> Floats | float:
+def left_weight(spreads: Floats, split: AxisSplit, family: Family) -> Floats | float:
     """Return which part of a parent's surplus the left children take: in proportion to the pooled variances."""
     if family.right is None or spreads.shape[split.axis] == 1:
         return 0.5
@@ -235,7 +237,7 @@ def left_weight(spreads: Floats, split: Split, family: Family) -> Floats | float
 
 
 def pooled_estimates(
-    levels: Sequence[npt.NDArray[Any] | None], splits: Sequence[Split], weights: Sequence[Floats]
+    levels: Sequence[npt.NDArray[Any] | None], splits: Sequence[AxisSplit], weights: Sequence[Floats]
 ) -> list[Floats]:
     """Return the best linear estimate of each cell from the noisy counts of its own subtree, bottom-up."""
     leaf = levels[-1]
@@ -250,7 +252,7 @@ def pooled_estimates(
 
 
 def tree_least_squares(
-    levels: Sequence[npt.NDArray[Any] | None], splits: Sequence[Split], variances: Sequence[float]
+    levels: Sequence[npt.NDArray[Any] | None], splits: Sequence[AxisSplit], variances: Sequence[float]
 ) -> list[Floats]:
     """Fit non-negative consistent counts to a tree of noisy counts.
 
@@ -265,7 +267,7 @@ def tree_least_squares(
     ``h - z_0 - z_1`` in proportion to its variance, and a single child takes ``h``. Where nothing is clipped this is
     the generalised least-squares solution (Hay et al. 2010). Time and memory O(nodes).
 
-    >>> fit = tree_least_squares([np.array([8]), np.array([9, 1])], [Split(0, np.array([0, 0]))], [1.0, 1.0])
+    >>> fit = tree_least_squares([np.array([8]), np.array([9, 1])], [AxisSplit(0, np.array([0, 0]))], [1.0, 1.0])
     >>> [level.round(3).tolist() for level in fit]
     [[8.667], [8.333, 0.333]]
     """
@@ -280,7 +282,7 @@ def tree_least_squares(
 
 
 def linear_fit(
-    levels: Sequence[npt.NDArray[Any] | None], splits: Sequence[Split], variances: Sequence[float], axes: int
+    levels: Sequence[npt.NDArray[Any] | None], splits: Sequence[AxisSplit], variances: Sequence[float], axes: int
 ) -> list[Floats]:
     """Return the generalised least-squares fit of a tree, counts below 0 and all: linear in the noisy counts."""
     spreads, weights = node_variances(splits, variances, axes)
@@ -290,7 +292,7 @@ def linear_fit(
     return fit
 
 
-def _divided(above: Floats, estimates: Floats, split: Split, spreads: Floats, least: float = 0.0) -> Floats:
+def _divided(above: Floats, estimates: Floats, split: AxisSplit, spreads: Floats, least: float = 0.0) -> Floats:
     """Divide final counts between children by their estimates; of two children none gets less than the least."""
     lefts = []
     for family in split.dividing:
@@ -306,7 +308,9 @@ def _divided(above: Floats, estimates: Floats, split: Split, spreads: Floats, le
     return split.divided(above, lefts)
 
 
-def check_levels(levels: Sequence[npt.NDArray[Any] | None], splits: Sequence[Split], variances: Sequence[float]) -> int:
+def check_levels(
+    levels: Sequence[npt.NDArray[Any] | None], splits: Sequence[AxisSplit], variances: Sequence[float]
+) -> int:
     """Check that levels, splits and variances describe one tree, and return its number of axes."""
     if not len(levels) == len(splits) + 1 == len(variances):
         raise ParameterError(

@@ -47,7 +47,7 @@ from lapwing.model.bounds import rows_range
 from lapwing.model.certificate.cost_lines import PlannedQuestion
 from lapwing.model.certificate.statements import Statement
 from lapwing.model.model import ReleasedModel
-from lapwing.model.sampling.marginals import collapsed
+from lapwing.model.sampling.marginals import collapse_laws
 
 MOST_PRODUCT: Final = 2.0
 FAILURE: Final = Fraction(1, 20)
@@ -212,7 +212,7 @@ def atom_means(model: ReleasedModel, coordinates: Coordinates) -> np.ndarray:
     ends = np.cumsum((0, *coordinates.widths))
     found = np.empty((model.atoms, coordinates.size))
     for place, (name, grouping) in enumerate(zip(coordinates.columns, coordinates.groupings, strict=True)):
-        column = collapsed(name, model.laws[name], grouping)
+        column = collapse_laws(name, model.laws[name], grouping)
         for coordinate in range(ends[place], ends[place + 1]):  # one by one: pieces are many
             means = np.add.reduceat(column.probabilities * table[column.groups, coordinate], column.offsets[:-1])
             found[:, coordinate] = means[column.index]

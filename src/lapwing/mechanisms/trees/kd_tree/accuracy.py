@@ -13,7 +13,7 @@ from lapwing.mechanisms.shared.trees.cell_levels import TreeLevel, tree_levels
 from lapwing.mechanisms.shared.trees.flows import CutColumn, Floats, Sides, is_line, metric_of
 from lapwing.mechanisms.shared.trees.model import Placement
 from lapwing.mechanisms.shared.trees.stated import CountedTree, stated_distance
-from lapwing.mechanisms.shared.trees.trees import Split
+from lapwing.mechanisms.shared.trees.trees import AxisSplit
 from lapwing.mechanisms.trees.kd_tree.cells import MOST_UNIFORM
 from lapwing.model.certificate.statements import Statement
 from lapwing.model.model import ReleasedModel
@@ -72,7 +72,7 @@ def counted_leaves(noisy: NoisyCells, schema: Schema) -> tuple[CountedTree, np.n
         listed += place.size
         if listed > MOST_LISTED:
             return None
-        splits.append(Split(0, parent))
+        splits.append(AxisSplit(0, parent))
         sides.append(_sides(tree, columns, runs, made, place))
     leaves = _by_level([np.cumsum(each.is_leaf) - 1 for each in levels], made, place)
     answered = order[leaves + np.cumsum([0, *(int(each.is_leaf.sum()) for each in levels)])[made]]

@@ -20,7 +20,7 @@ from lapwing.model.model import ReleasedModel, Spans, whole_rows
 from lapwing.model.sampling.fixed import narrow_spans
 from lapwing.schema.groupings.domains import Domain
 from lapwing.schema.groupings.hierarchies import Hierarchy, hierarchy
-from lapwing.schema.scalars import told
+from lapwing.schema.scalars import safe_repr
 from lapwing.schema.schemas import Schema
 
 
@@ -176,7 +176,7 @@ def check_edge(name: str, edge: object) -> None:
     """Refuse an edge that is no number above 0 and up to 1."""
     if isinstance(edge, bool) or not isinstance(edge, float | int) or not 0 < edge <= 1:
         raise ParameterError(
-            f"{name} must lie above 0 and up to 1, the length of a column, got {told(edge)}", code="LW301"
+            f"{name} must lie above 0 and up to 1, the length of a column, got {safe_repr(edge)}", code="LW301"
         )
 
 
@@ -201,7 +201,7 @@ def check_cell_settings(settings: object) -> None:
 MAX_RUN_LEVELS: Final = 20  # A column is cut into about 2**20 runs at most: its cuts are listed one by one
 
 
-def halved_cells(schema: Schema, fine: float, coarse: float) -> CellTree:
+def halving_tree(schema: Schema, fine: float, coarse: float) -> CellTree:
     """Return the tree that halves the columns in turn until no edge is longer than `fine`.
 
     fine: above 0: a column is cut while its longest run is longer, each column having length 1; coarse: at least
@@ -215,7 +215,7 @@ def halved_cells(schema: Schema, fine: float, coarse: float) -> CellTree:
     >>> schema = Schema.from_dict({"fields": [
     ...     {"name": "x", "type": "number", "constraints": {"minimum": 0, "maximum": 1, "required": True}},
     ...     {"name": "kind", "type": "string", "categories": ["a", "b"], "constraints": {"required": True}}]})
-    >>> tree = halved_cells(schema, 0.2, 0.5)
+    >>> tree = halving_tree(schema, 0.2, 0.5)
     >>> tree.schedule, tree.first, tree.cells
     ((0, 1, 0, 0), 2, 4)
     """

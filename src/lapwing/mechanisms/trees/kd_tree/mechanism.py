@@ -39,7 +39,7 @@ from lapwing.mechanisms.trees.kd_tree.cells import (
     check_edge,
     check_listable,
     fitted_weights,
-    halved_cells,
+    halving_tree,
     noise_scale,
     released_rows,
     weighted_cells,
@@ -48,7 +48,7 @@ from lapwing.mechanisms.trees.kd_tree.prior import leaning_cells
 from lapwing.model.certificate.notices import Notice
 from lapwing.model.certificate.statements import Statement
 from lapwing.model.model import ReleasedModel
-from lapwing.schema.scalars import is_among, told
+from lapwing.schema.scalars import is_among, safe_repr
 from lapwing.schema.schemas import Schema
 from lapwing.schema.short import short
 
@@ -240,7 +240,7 @@ class KDTree(Mechanism):
             fine = (self.coarse or 2.0 ** -math.ceil(free / columns)) / 2**PAPER_LEVELS
         elif fine is None:
             fine = min(self.coarse or 1.0, 2.0**-12 if columns <= MOST_FINE else 2.0**-10)
-        tree = halved_cells(schema, fine, self.coarse or 1.0)
+        tree = halving_tree(schema, fine, self.coarse or 1.0)
         return tree if self.coarse is not None else replace(tree, first=min(free, tree.depth))
 
     def _questions(
@@ -294,7 +294,7 @@ class KDTree(Mechanism):
         is_number = isinstance(tau, float | int) and not isinstance(tau, bool) and abs(tau) <= 2**60
         if not is_number and not is_among(tau, ("auto", "lemma10")):
             raise ParameterError(
-                f"tau must be auto, lemma10 or a number from -2**60 to 2**60, got {told(self.tau)}", code="LW301"
+                f"tau must be auto, lemma10 or a number from -2**60 to 2**60, got {safe_repr(self.tau)}", code="LW301"
             )
         if is_among(tau, ("lemma10",)) and self.split_rule != "paper":
             raise ParameterError(
@@ -436,7 +436,7 @@ class Grid(Mechanism):
         """Return the question that spends the budget on the cells of the grid."""
         per_noise = rows * float(epsilon_of(budget)) / row_sensitivity(terms.relation, terms.max_rows).l1
         width = self.width or default_width(len(schema.columns), per_noise, self.fit)
-        tree = halved_cells(schema, width, width)
+        tree = halving_tree(schema, width, width)
 
         def least(noise: NoiseLaw) -> int:
             return self.threshold or default_threshold(noise, tree.cells, rows)

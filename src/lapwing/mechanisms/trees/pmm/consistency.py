@@ -8,11 +8,11 @@ import numpy as np
 from lapwing.errors import ParameterError
 from lapwing.kernel.questions.tree_counts.question import NoisyTree
 from lapwing.mechanisms.shared.trees.model import tree_splits
-from lapwing.mechanisms.shared.trees.trees import Ints, Split, check_levels
+from lapwing.mechanisms.shared.trees.trees import AxisSplit, Ints, check_levels
 
 
 def consistent_counts(
-    noisy_levels: Sequence[Ints], splits: Sequence[Split], how: Literal["uniform", "proportional"] = "uniform"
+    noisy_levels: Sequence[Ints], splits: Sequence[AxisSplit], how: Literal["uniform", "proportional"] = "uniform"
 ) -> list[Ints]:
     """Make a tree of noisy counts consistent as Algorithm 3 of the paper does: top-down, pair by pair.
 
@@ -24,7 +24,7 @@ def consistent_counts(
     He, Vershynin, Zhu, "Algorithmically Effective Differentially Private Synthetic Data", Algorithm 3 and Lemma 4.7.
     The paper leaves ties open: here the odd unit goes left where the parent's count is odd.
 
-    >>> split = Split(0, np.array([0, 0]))
+    >>> split = AxisSplit(0, np.array([0, 0]))
     >>> [level.tolist() for level in consistent_counts([np.array([8]), np.array([9, 3])], [split])]
     [[8], [7, 1]]
     >>> [level.tolist() for level in consistent_counts([np.array([8]), np.array([9, 3])], [split], "proportional")]

@@ -13,7 +13,7 @@ from lapwing.mechanisms.shared.trees.model import Placement
 from lapwing.mechanisms.shared.trees.shapes import tree_shape
 from lapwing.mechanisms.shared.trees.simulation import noise_variance, simulate_noise
 from lapwing.mechanisms.shared.trees.stated import CountedTree, largest_cell, stated_distance
-from lapwing.mechanisms.shared.trees.trees import Split
+from lapwing.mechanisms.shared.trees.trees import AxisSplit
 from lapwing.mechanisms.trees.psmm.box_cells import BoxCells, box_cells
 from lapwing.model.certificate.statements import Statement
 from lapwing.schema.groupings.domains import Domain
@@ -92,7 +92,7 @@ def counted_cells(
     schedule = tree_shape(halved, "longest", MAX_CELLS).schedule
     nested = [hierarchy(domain, schedule.count(place)) for place, domain in enumerate(halved)]
     splits = [
-        Split(axis, nested[axis].parents(schedule[:level].count(axis) + 1)) for level, axis in enumerate(schedule)
+        AxisSplit(axis, nested[axis].parents(schedule[:level].count(axis) + 1)) for level, axis in enumerate(schedule)
     ]
     columns = []
     for tree, domain, grouping in zip(nested, domains, cells.groupings, strict=True):

@@ -12,7 +12,7 @@ import numpy as np
 
 from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget
-from lapwing.kernel.noise_law import calibrated, row_sensitivity
+from lapwing.kernel.noise_law import calibrate_noise, row_sensitivity
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.room.curator import Curator
@@ -161,7 +161,7 @@ class PSMM(Mechanism):
         """Return as many cells as were asked for, else as many as suit the noise."""
         if self.cells is not None:
             return box_cells(schema, self.cells, self.max_cells)
-        noise = calibrated(row_sensitivity(terms.relation, terms.max_rows), budget)
+        noise = calibrate_noise(row_sensitivity(terms.relation, terms.max_rows), budget)
         return suitable_cells(schema, noise, rows, self.max_cells)
 
     def _total(self, terms: Terms, noisy: NoisyCounts, cells: BoxCells) -> int | None:

@@ -52,7 +52,7 @@ from lapwing.model.certificate.statements import Statement
 from lapwing.model.model import ReleasedModel, whole_rows
 from lapwing.model.sampling.conditions import FEW_ATOMS
 from lapwing.model.statistics.expressions import RowFunction, Stat, stat
-from lapwing.schema.scalars import told
+from lapwing.schema.scalars import safe_repr
 from lapwing.schema.schemas import Schema
 from lapwing.schema.short import short
 
@@ -355,7 +355,7 @@ def _texts(statistics: object) -> tuple[str | RowFunction, ...]:
     listed = (statistics,) if isinstance(statistics, str | Stat | RowFunction) else statistics
     if not isinstance(listed, tuple | list):
         raise ParameterError(
-            f"statistics must be a list of lw.stat, texts or lw.row_function, got {told(statistics)}", code="LW340"
+            f"statistics must be a list of lw.stat, texts or lw.row_function, got {safe_repr(statistics)}", code="LW340"
         )
     for each in listed:
         if not isinstance(each, str | Stat | RowFunction):

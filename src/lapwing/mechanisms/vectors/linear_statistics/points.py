@@ -13,7 +13,7 @@ from lapwing.mechanisms.shared.one_way import is_refined, one_way_grouping, publ
 from lapwing.mechanisms.shared.priors import PublicRows
 from lapwing.model.model import ColumnLaw, ReleasedModel, Spans
 from lapwing.model.rows import sample_codes
-from lapwing.schema.groupings.grouping import Grouping, cut
+from lapwing.schema.groupings.grouping import Grouping, interval_grouping
 from lapwing.schema.schemas import Schema
 
 SMALL_CELLS: Final = 128  # about how many cells a wide ordered column has, in which synthetic rows are drawn
@@ -82,7 +82,9 @@ def points_as_model(
         laws[field.name] = Spans(codes, codes + 1)
         if is_refined(field) and field.name not in exact:
             inner = groupings[field.name].pieces()[0][1 : groupings[field.name].regular]
-            starts, stops, _ = cut(field.domain, np.union1d(inner, public_cells(field, SMALL_CELLS).cuts)).pieces()
+            starts, stops, _ = interval_grouping(
+                field.domain, np.union1d(inner, public_cells(field, SMALL_CELLS).cuts)
+            ).pieces()
             cell = np.searchsorted(starts, codes, side="right") - 1
             laws[field.name] = Spans(starts[cell], stops[cell])
     return ReleasedModel(weights=weights[kept].astype(np.float64), rows=rows, laws=laws)

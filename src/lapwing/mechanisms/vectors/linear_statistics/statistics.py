@@ -33,7 +33,7 @@ from lapwing.mechanisms.vectors.linear_statistics.points import one_way_grouping
 from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.certificate.statements import SHARE, STATISTIC, Statement
 from lapwing.model.model import ReleasedModel
-from lapwing.model.statistics.expressions import RowFunction, compiled
+from lapwing.model.statistics.expressions import RowFunction, compile_statistic
 from lapwing.rows.out.decode import records
 from lapwing.schema.groupings.grouping import identity
 from lapwing.schema.schemas import Schema
@@ -74,7 +74,7 @@ def workload_questions(
             code="LW504",
         )
     tables = tuple(itertools.combinations(groupings, degree)) if degree else ()
-    chosen = tuple(compiled(each, schema) for each in statistics)
+    chosen = tuple(compile_statistic(each, schema) for each in statistics)
     size = sum(math.prod(groupings[name].groups for name in columns) for columns in tables) + len(chosen)
     entries = points * (len(tables) + len(chosen))
     if size > MAX_CELLS or entries > MOST_ENTRIES:

@@ -47,7 +47,7 @@ from lapwing.mechanisms.vectors.microaggregation.model import (
 )
 from lapwing.model.certificate.statements import Statement
 from lapwing.model.model import ReleasedModel, whole_rows
-from lapwing.schema.scalars import is_among, told
+from lapwing.schema.scalars import is_among, safe_repr
 from lapwing.schema.schemas import Schema
 from lapwing.schema.short import short
 
@@ -145,14 +145,16 @@ class Microaggregation(Mechanism):
         check_choice(self, "constants", Constants, "; tight is more accurate")
         if not callable(self.convex_set) and not is_among(self.convex_set, get_args(ConvexSet)):
             raise ParameterError(
-                f"convex_set must be box, ball, simplex or a callable, got {told(self.convex_set)}; a callable is "
+                f"convex_set must be box, ball, simplex or a callable, got {safe_repr(self.convex_set)}; a callable is "
                 "given in Python and kept in no file, so a release with one cannot be resumed",
                 code="LW303",
             )
         check_choice(self, "numbers", Numbers, "; intervals suits most tables")
         for name in ("calibrate", "fit_moments"):
             if not isinstance(getattr(self, name), bool):
-                raise ParameterError(f"{name} must be true or false, got {told(getattr(self, name))}", code="LW304")
+                raise ParameterError(
+                    f"{name} must be true or false, got {safe_repr(getattr(self, name))}", code="LW304"
+                )
         check_number(self, "one_way_share", 0.01, 0.9, "; 0.2 suits most tables")
         for name, least, most in (("directions", 0, 64), ("bins", 2, 4096), ("damping", 1, 2**31)):
             check_whole(self, name, least, most, optional=True)

@@ -30,7 +30,7 @@ from lapwing.mechanisms.shared.vectors.row_vectors import Projector
 from lapwing.mechanisms.shared.vectors.vector_cells import Totals, moment_question, net_cells, noise_edge, totals_of
 from lapwing.model.laws import Laws, laws_from_probabilities
 from lapwing.model.model import Bernoulli, ColumnLaw, Indexed, ReleasedModel, narrow
-from lapwing.schema.groupings.grouping import Grouping, cut, identity
+from lapwing.schema.groupings.grouping import Grouping, identity, interval_grouping
 from lapwing.schema.schemas import Schema
 
 Detail = tuple[Grouping, np.ndarray]
@@ -54,7 +54,7 @@ def detail_groupings(schema: Schema, coordinates: Coordinates) -> dict[str, Grou
             found[name] = identity(field.domain)
         else:
             inner = grouping.pieces()[0][1 : grouping.regular]
-            found[name] = cut(field.domain, np.union1d(inner, public_cells(field, FINE_CELLS).cuts))
+            found[name] = interval_grouping(field.domain, np.union1d(inner, public_cells(field, FINE_CELLS).cuts))
     return found
 
 

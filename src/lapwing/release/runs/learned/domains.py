@@ -22,7 +22,7 @@ CATEGORIES: Final = "learned categories"  # kinds of statements
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Learned:
+class LearnedFields:
     """Hold learned fields and what is known about them.
 
     fields: in the order asked for; where noise hides everything, the original field as it was, blank or not;
@@ -49,7 +49,7 @@ def learned_fields(  # noqa: PLR0917
     *,
     quantile: Fraction,
     dictionaries: Mapping[str, tuple[str, ...]],
-) -> Learned:
+) -> LearnedFields:
     """Learn the domains of some fields.
 
     original: the draft, or the schema whose bounds and lists are to be narrowed; budget: in equal shares per field;
@@ -84,7 +84,7 @@ def learned_fields(  # noqa: PLR0917
             found |= dict(zip(some, work(curator, opened, some, [costs[name] for name in some]), strict=True))
 
     made = [_made(field, found[field.name], field.name in dictionaries) for field in fields]
-    return Learned(
+    return LearnedFields(
         fields=tuple(field for field, _ in made),
         statements=tuple(_statement(name, found[name]) for name in names),
         notes=tuple(note for _, notes in made for note in notes),

@@ -22,7 +22,7 @@ from lapwing.schema.groupings.domains import (
     decade_starts,
     magnitude_codes,
 )
-from lapwing.schema.groupings.grouping import Grouping, cut
+from lapwing.schema.groupings.grouping import Grouping, interval_grouping
 from lapwing.schema.scalars import MICROSECONDS, parse_date, parse_datetime
 
 # -- Where noisy counts along a line begin and end: the outermost places at which noise alone does not explain them.
@@ -182,7 +182,7 @@ def grid_grouping(domain: Domain, edges: np.ndarray) -> tuple[Grouping, slice]:
     """
     inside = edges[(edges >= 1) & (edges < domain.values)]
     start = int(edges[0] >= 1)
-    return cut(domain, inside), slice(start, start + len(edges) - 1)
+    return interval_grouping(domain, inside), slice(start, start + len(edges) - 1)
 
 
 @cache

@@ -14,11 +14,11 @@ from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.terms import Terms
 from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.certificate.notices import Notice
-from lapwing.release.runs.certify import Paid, promise_warnings
-from lapwing.release.runs.learned.domains import Learned, learned_fields
+from lapwing.release.runs.certify import AnswerCosts, promise_warnings
+from lapwing.release.runs.learned.domains import LearnedFields, learned_fields
 from lapwing.release.runs.learned.settings import LearnSettings
 from lapwing.release.runs.records import Records, Run
-from lapwing.release.runs.watching import told
+from lapwing.release.runs.watching import report_progress
 from lapwing.rows.counting import CodedSource
 from lapwing.schema.fields import Field
 from lapwing.schema.purchases import Purchase
@@ -71,9 +71,11 @@ def run_learning(
 
     def keep(new: Sequence[Answer]) -> None:
         answers.extend(new)
-        told("counting and adding noise", float(sum(each.question.cost.amount for each in answers) / budget.amount))
+        report_progress(
+            "counting and adding noise", float(sum(each.question.cost.amount for each in answers) / budget.amount)
+        )
 
-    room = run.desk(source, settings.schema, terms, budget, watch=keep, delta=settings.selection_delta)
+    room = run.curator(source, settings.schema, terms, budget, watch=keep, delta=settings.selection_delta)
     learned = learned_fields(
         room,
         settings.schema,
@@ -99,7 +101,7 @@ def _is_open(field: Field) -> bool:
     return bool(field.blank) or field.provenance == "drafted"
 
 
-def _fill_in(settings: LearnSettings, learned: Learned, records: Records) -> Schema:
+def _fill_in(settings: LearnSettings, learned: LearnedFields, records: Records) -> Schema:
     """Return the schema with the learned fields, and with what they cost."""
     original = settings.original
     found = {
@@ -149,11 +151,11 @@ def _as_known(learned: Field, original: Field, *, has_dictionary: bool) -> Field
 
 
 def _certificate(
-    settings: LearnSettings, terms: Terms, records: Records, found: tuple[Sequence[Answer], Learned, Schema]
+    settings: LearnSettings, terms: Terms, records: Records, found: tuple[Sequence[Answer], LearnedFields, Schema]
 ) -> Certificate:
     """Return what was spent on what, and what is known about the result."""
     answers, learned, schema = found
-    paid = Paid.of(answers, terms, settings.request)
+    paid = AnswerCosts.of(answers, terms, settings.request)
     filled = [field for field in map(schema.field, settings.names) if not field.blank]
     return paid.certificate(
         settings.schema,

@@ -19,14 +19,20 @@ from lapwing.kernel.questions.second_moment.question import SecondMoment
 from lapwing.kernel.questions.tree_counts.question import TreeCounts
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.shared.base import Work
-from lapwing.model.certificate.cost_lines import Planned, PlannedQuestion
+from lapwing.model.certificate.cost_lines import PlannedQuestion, PlannedRelease
 from lapwing.model.certificate.statements import Statement
 from lapwing.release.runs.misfits import first_question, of_mechanism
-from lapwing.release.runs.plan.planning import common_figure, expected_terms, first_deviation, noisy_tables, planned
+from lapwing.release.runs.plan.planning import (
+    common_figure,
+    expected_terms,
+    first_deviation,
+    noisy_tables,
+    plan_release,
+)
 from lapwing.release.runs.settings import TableSettings
 from lapwing.rows.cache import CACHE_BYTES
 from lapwing.rows.exact_tables import CACHE_CELLS
-from lapwing.schema.scalars import told
+from lapwing.schema.scalars import safe_repr
 
 Memory = int | str | None  # a limit: bytes, a text such as "4 GB", or none
 
@@ -99,7 +105,8 @@ def read_memory(memory: Memory) -> int | None:
     found = _bytes_of(memory)
     if found < _LEAST:  # a number that lacks its unit
         raise ParameterError(
-            f'memory must be at least 1 MB, in bytes or text such as "4 GB", got {told(memory)}; write one of them',
+            f'memory must be at least 1 MB, in bytes or text such as "4 GB", got {safe_repr(memory)}; write one of '
+            "them",
             code="LW304",
         )
     return found
@@ -123,7 +130,7 @@ def caches_within(memory: Memory, settings: TableSettings) -> Caches:
         return Caches()
     rows = _MOST_ROWS if settings.expected_rows is None else settings.expected_rows
     terms = expected_terms(settings.relation, settings.schema, rows)
-    need = memory_need(settings, planned(settings, terms).questions, terms, settings.expected_rows)
+    need = memory_need(settings, plan_release(settings, terms).questions, terms, settings.expected_rows)
     check_fits(need, limit, settings.expected_rows)
     return caches_of(need, limit)
 
@@ -292,7 +299,9 @@ class MaxRowsEffect:
     error_times: float
 
 
-def max_rows_effects(settings: TableSettings, terms: Terms, plan: Planned, rows: int) -> tuple[MaxRowsEffect, ...]:
+def max_rows_effects(
+    settings: TableSettings, terms: Terms, plan: PlannedRelease, rows: int
+) -> tuple[MaxRowsEffect, ...]:
     """Plan again with 1, 2, half and double the rows of each unit; nothing where a row is what is protected.
 
     terms: its terms, with the schema's own number of rows; rows: the number of rows that are used in all, the same for
@@ -304,7 +313,7 @@ def max_rows_effects(settings: TableSettings, terms: Terms, plan: Planned, rows:
     plans = {own: (plan, terms)}
     for max_rows in {1, 2, max(1, own // 2), 2 * own} - {own}:
         there = expected_terms(settings.relation, settings.schema, rows, max_rows)
-        plans[max_rows] = (planned(settings, there), there)
+        plans[max_rows] = (plan_release(settings, there), there)
     figures = dict(zip(plans, common_figure(list(plans.values())), strict=True))
     sds = {max_rows: first_deviation(*each) for max_rows, each in plans.items()}
     return tuple(

@@ -15,7 +15,7 @@ from lapwing.model.certificate.cost_lines import ChosenTable, CostLine, PlannedQ
 from lapwing.model.compared import TYPICAL
 from lapwing.model.evidence import Side
 from lapwing.release.runs.verdict.drawn import SIZE, DrawnTwice
-from lapwing.release.runs.verdict.terms import MOST_PAIRS, Released, ShownCounts, noise_of_look
+from lapwing.release.runs.verdict.terms import MOST_PAIRS, ReleaseEvidence, ShownCounts, noise_of_look
 from lapwing.schema.groupings.grouping import Grouping, evenly
 from lapwing.schema.schemas import Schema
 
@@ -37,9 +37,9 @@ def foretold(
     schema: Schema,
     terms: Terms,
     questions: Sequence[PlannedQuestion],
-    rows: Released,
+    rows: ReleaseEvidence,
     tables: Sequence[tuple[str, ...]],
-) -> Released:
+) -> ReleaseEvidence:
     """Return what answers to the questions of a plan would show of tables, if the real rows were such rows."""
     shown: list[ShownCounts] = []
     led, told = set(rows.led), list(rows.told)
@@ -65,7 +65,7 @@ def foretold(
         for (*_, pair), each in zip(order, sorted(chosen), strict=False)
         if pair in wanted or len(order) <= MOST_PAIRS
     ]
-    return Released(drawn=rows.drawn, cells=rows.cells, shown=shown, led=frozenset(led), told=told)
+    return ReleaseEvidence(drawn=rows.drawn, cells=rows.cells, shown=shown, led=frozenset(led), told=told)
 
 
 def _level(tree: TreeCounts, level: int, sd: float) -> ShownCounts:

@@ -13,7 +13,7 @@ from typing import Final
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
 from lapwing.kernel.questions.sparse_counts.question import SparseCounts
 from lapwing.kernel.terms import Relation, Terms
-from lapwing.model.certificate.cost_lines import ChosenTable, CostLine, Planned, PlannedQuestion
+from lapwing.model.certificate.cost_lines import ChosenTable, CostLine, PlannedQuestion, PlannedRelease
 from lapwing.model.certificate.statements import Statement
 from lapwing.model.certificate.verdict import Grade
 from lapwing.model.compared import choose_tables, compared_cells
@@ -22,7 +22,7 @@ from lapwing.release.runs.misfits import first_question, of_mechanism
 from lapwing.release.runs.plan.foretold import Usual, foretold
 from lapwing.release.runs.settings import TableSettings
 from lapwing.release.runs.verdict.expected import grade_tables
-from lapwing.release.runs.verdict.terms import Released
+from lapwing.release.runs.verdict.terms import ReleaseEvidence
 from lapwing.schema.public_tables.cells import public_total
 from lapwing.schema.schemas import Schema
 
@@ -40,7 +40,7 @@ def expected_terms(relation: Relation, schema: Schema, rows: int, max_rows: int 
     return Terms(relation=relation, max_rows=most, rows=rows if is_public else None, expected_rows=rows)
 
 
-def planned(settings: TableSettings, terms: Terms) -> Planned:
+def plan_release(settings: TableSettings, terms: Terms) -> PlannedRelease:
     """Ask the mechanism for its plan; the same one for the same settings and terms."""
     schema = settings.schema
     first, budget = first_question(settings, settings.request.budget, terms)
@@ -53,19 +53,19 @@ def planned(settings: TableSettings, terms: Terms) -> Planned:
     return replace(found, accuracy=tuple(own))
 
 
-def first_deviation(plan: Planned, terms: Terms) -> float:
+def first_deviation(plan: PlannedRelease, terms: Terms) -> float:
     """Return the standard deviation of the noise on the first table, in records."""
     law = CostLine.planned(of_mechanism(plan.questions)[0], terms)[0].noise
     return 0.0 if law is None else law.sd
 
 
-def noisy_tables(plan: Planned, terms: Terms) -> int:
+def noisy_tables(plan: PlannedRelease, terms: Terms) -> int:
     """Return how many tables get noise."""
     asked = of_mechanism(plan.questions)
     return sum(line.noise is not None for each in asked for line in CostLine.planned(each, terms))
 
 
-def common_figure(plans: Sequence[tuple[Planned, Terms]]) -> tuple[Statement, ...]:
+def common_figure(plans: Sequence[tuple[PlannedRelease, Terms]]) -> tuple[Statement, ...]:
     """Return the first figure that all plans state in the same words, one statement for each plan.
 
     An error that stays the same says little where the noise does not: a mechanism may measure more tables instead. Then
@@ -170,6 +170,6 @@ def _grades(
     schema = settings.schema
     cells = {column.name: compared_cells(column.domain) for column in schema.columns}
     tables = choose_tables(schema, ways=(1, 2), pairs=_PAIRS, rng=generator(_SEED, "plan"))
-    usual = Released(drawn=Usual(rows), cells=cells, shown=())
+    usual = ReleaseEvidence(drawn=Usual(rows), cells=cells, shown=())
     there = foretold(schema, terms, questions, usual, [each for listed in tables for each in listed])
     return tuple(grade_tables(there.terms(each), is_learnt=bool(there.pairs)) for each in tables)

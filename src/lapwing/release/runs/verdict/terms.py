@@ -63,19 +63,19 @@ def terms_of(
     rng: public. Post-processing of released numbers: costs no budget. Returns none where some column is in no table of
     noisy counts and no tree of them, so that nothing is known of its noise, and where there are no rows.
     """
-    released = released_of(schema, answers, model, rng)
+    released = release_evidence(schema, answers, model, rng)
     return () if released is None else tuple(released.terms(each) for each in released.tables)
 
 
-def released_of(
+def release_evidence(
     schema: Schema, answers: Sequence[Answer], model: ReleasedModel, rng: np.random.Generator
-) -> "Released | None":
+) -> "ReleaseEvidence | None":
     """Return what a release shows of its columns and pairs; None where `terms_of` has nothing to say of it."""
     if not model.rows:
         return None
     drawn = DrawnTwice(schema, model, rng)
     shown = [each for answer in answers for table in views(answer) for each in _shown(table, drawn)]
-    released = Released(
+    released = ReleaseEvidence(
         drawn=drawn,
         cells={column.name: compared_cells(column.domain) for column in schema.columns},
         shown=shown,
@@ -182,7 +182,7 @@ class _Pair:
     unmeasured: float = 0.0
 
 
-class Released:
+class ReleaseEvidence:
     """What a release shows of its columns and pairs, each looked at once.
 
     tables: those whose terms are averaged, by their number of columns.

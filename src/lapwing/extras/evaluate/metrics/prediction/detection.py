@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from lapwing.extras.evaluate.metrics.metric import Compared, Estimate, Metric, height, some_columns, some_rows
+from lapwing.extras.evaluate.metrics.metric import Estimate, Metric, MetricResult, height, some_columns, some_rows
 from lapwing.extras.evaluate.metrics.prediction.downstream import trained_auc
 from lapwing.maths.arrays import Cells, Codes, Floats
 from lapwing.schema.fields import Field
@@ -35,7 +35,7 @@ RATIO: Final = Metric("propensity_ratio")
 
 def compare_propensity(
     real_codes: Codes, others: Mapping[str, Codes], schema: Schema, *, rng: np.random.Generator
-) -> tuple[Compared, ...]:
+) -> tuple[MetricResult, ...]:
     """Return the pMSE of each table against the real one, and its ratio to what it is by chance.
 
     Snoke et al. (2018): a logistic regression of "is synthetic" on the columns' main effects, its fitted probabilities
@@ -70,8 +70,8 @@ def compare_propensity(
         ratios[name] = Estimate(value=found.value / expected, standard_error=found.standard_error / expected)
     used = rows if is_sampled else None
     return (
-        Compared(metric=PMSE, values=scores, rows=used, columns=columns),
-        Compared(metric=RATIO, values=ratios, rows=used, columns=columns),
+        MetricResult(metric=PMSE, values=scores, rows=used, columns=columns),
+        MetricResult(metric=RATIO, values=ratios, rows=used, columns=columns),
     )
 
 
@@ -173,7 +173,7 @@ DETECTION: Final = Metric("detection_auc", best=0.5)
 
 def compare_detection(
     real_codes: Codes, others: Mapping[str, Codes], schema: Schema, *, rng: np.random.Generator
-) -> Compared | None:
+) -> MetricResult | None:
     """Return how well boosted trees tell each table from the real one, on rows that they were not trained on.
 
     Lopez-Paz and Oquab (2017). Changed: the area under the ROC curve instead of the share of right answers, which
@@ -199,7 +199,9 @@ def compare_detection(
         train, test = (_mixed(real, other, part, target) for part in (slice(rows // 2), slice(rows // 2, rows)))
         area = trained_auc(train, test, told, target, rng)
         found[name] = Estimate(value=area, standard_error=area_error(area, rows - rows // 2))
-    return Compared(metric=DETECTION, values=found, rows=rows if rows < max(heights) else None, columns=len(columns))
+    return MetricResult(
+        metric=DETECTION, values=found, rows=rows if rows < max(heights) else None, columns=len(columns)
+    )
 
 
 def area_error(area: float, rows: int) -> float:

@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from lapwing.extras.evaluate.metrics.metric import Compared, Estimate, Metric
+from lapwing.extras.evaluate.metrics.metric import Estimate, Metric, MetricResult
 from lapwing.extras.evaluate.metrics.tables.variation import Variation
 
 WORKLOAD_ERROR: Final = Metric("workload_error")
@@ -15,7 +15,7 @@ _WIDEST: Final = 3
 _HALF: Final = 0.5  # largest standard deviation of numbers between 0 and 1
 
 
-def compare_workloads(found: Mapping[str, Sequence[Variation]]) -> Compared | None:
+def compare_workloads(found: Mapping[str, Sequence[Variation]]) -> MetricResult | None:
     """Return the workload error of several tables, from distances; None without tables of 3 or fewer columns.
 
     The workload is every table of three columns with weight 1 (ALL-3WAY of the paper; of two columns or one where the
@@ -26,7 +26,7 @@ def compare_workloads(found: Mapping[str, Sequence[Variation]]) -> Compared | No
     widest = {name: max(each, key=lambda tables: tables.ways) for name, each in few.items() if each}
     if not widest:
         return None
-    return Compared(
+    return MetricResult(
         metric=WORKLOAD_ERROR,
         values={name: workload_error(each) for name, each in widest.items()},
         columns=max(map(compared_columns, widest.values())),
@@ -68,7 +68,7 @@ K_MARGINAL: Final = {  # the metrics by their number of columns, k
 }
 
 
-def compare_k_marginals(found: Mapping[str, Sequence[Variation]]) -> tuple[Compared, ...]:
+def compare_k_marginals(found: Mapping[str, Sequence[Variation]]) -> tuple[MetricResult, ...]:
     """Return the k-marginal scores of several tables for k = 2 and 3, as far as such tables were compared."""
     scores = []
     for ways, metric in K_MARGINAL.items():
@@ -76,7 +76,7 @@ def compare_k_marginals(found: Mapping[str, Sequence[Variation]]) -> tuple[Compa
         if tables:
             values = {name: k_marginal_score(each) for name, each in tables.items()}
             columns = max(map(compared_columns, tables.values()))
-            scores.append(Compared(metric=metric, values=values, columns=columns))
+            scores.append(MetricResult(metric=metric, values=values, columns=columns))
     return tuple(scores)
 
 
