@@ -2,10 +2,10 @@
 
 import json
 import os
-import subprocess
 import sys
 import threading
 import time
+from contextlib import contextmanager, suppress
 from fractions import Fraction
 from pathlib import Path
 
@@ -14,6 +14,7 @@ import pytest
 import lapwing as lw
 from helpers import databases
 from helpers.command import lapwing
+from helpers.ledgers import running
 from helpers.postgres_ledgers import DATA, DELTA, SCHEMA, TERMS, changed, paid_ledger, pay
 from lapwing.errors import BudgetError, LapwingError
 from lapwing.extras.office.stores import postgres as store
@@ -25,6 +26,8 @@ from lapwing.kernel.room.holds import transcripts_of
 from lapwing.release.runs.records import unpaid_transcripts
 
 WORKER = Path(__file__).resolve().parents[1] / "helpers" / "ledger_worker.py"
+
+pytestmark = pytest.mark.needs("Postgres")
 
 
 @pytest.fixture
@@ -113,48 +116,50 @@ def test_the_commands_take_an_address(place, tmp_path, monkeypatch):
 # ------------------------------------------------------------------------------------------------- kills and failures
 
 
+@contextmanager
 def serving(place, names):
-    command = [sys.executable, str(WORKER), "serve", place]
-    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-    found = [subprocess.Popen([*command, name], **pipes, text=True) for name in names]
-    assert [process.stdout.readline() for process in found] == ["ready\n"] * len(names)
-    for process in found:  # all at once, however long each took to begin
-        process.stdin.write("\n")
-        process.stdin.flush()
-    return found
+    """Run writers that debit until they are refused, each of which has said its first debit."""
+    with running([sys.executable, str(WORKER), "serve", place, name] for name in names) as found:
+        assert [process.stdout.readline() for process in found] == [f"{name}-0\n" for name in names]
+        yield found
+
+
+def nearly_used_up(ledger, units):
+    """Lower the limit until the writers, who go on all the while, are about to reach it."""
+    for spare in (units << number for number in range(20)):
+        with suppress(BudgetError):  # they were faster, and have more to go now
+            return ledger.set_limit("data", ledger.balance("data").spent + Fraction(spare, 10**9))
+    raise AssertionError("the writers are always faster")
 
 
 @pytest.mark.parametrize(
-    ("workers", "units"), [(4, 400), pytest.param(16, 4000, marks=pytest.mark.full)], ids=["quick", "full"]
+    ("workers", "units"), [(4, 100), pytest.param(16, 1000, marks=pytest.mark.full)], ids=["quick", "full"]
 )
 def test_killed_writers_and_a_server_that_fails_lose_no_debit_and_allow_none_too_many(
     database_server, place, workers, units
 ):
     ledger = Ledger.create_or_open(place)
-    ledger.init("data", unit="pure", limit=Fraction(units, 10**9), **TERMS)
-
+    ledger.init("data", unit="pure", limit=1, **TERMS)  # which nobody reaches, so all are busy whenever something fails
     names = [f"w{number}" for number in range(workers)]
-    first = serving(place, names)
-    for process, name in zip(first, names, strict=True):
-        assert process.stdout.readline() == f"{name}-0\n"
-    database_server.stop("immediate")
-    for process in first[::2]:
-        process.kill()
-    database_server.start()
-    second = serving(place, [f"again-{name}" for name in names[::2]])
-    for process in second:
-        process.stdout.readline()
-    database_server.stop("immediate")
-    database_server.start()
-    said = [process.communicate(timeout=240) for process in (*first, *second)]
+    others = [f"again-{name}" for name in names[::2]]
+
+    with serving(place, names) as first:
+        database_server.stop("immediate")
+        for process in first[::2]:
+            process.kill()
+        database_server.start()
+        with serving(place, others) as second:
+            database_server.stop("immediate")
+            database_server.start()
+            limit = nearly_used_up(ledger, units).limit
+            said = [process.communicate(timeout=240) for process in (*first, *second)]
 
     assert {err for _, err in said} == {""}
-    told = [f"{name}-0" for name in names] + [name for out, _ in said for name in out.split()]
+    told = [f"{name}-0" for name in (*names, *others)] + [name for out, _ in said for name in out.split()]
     entries = ledger.history("data")
     assert set(told) <= {entry.release_id for entry in entries}
     assert ledger.balance("data").left == 0
-    assert len(entries) == units + 1
-    assert ledger.verify() == units + 1
+    assert len(entries) == ledger.verify() == limit * 10**9 + 2, "the opening, the limit, and a debit for each unit"
 
 
 @pytest.mark.parametrize(("flush", "is_kept"), [(store._FLUSH, True), ((), False)], ids=["as it is", "planted"])

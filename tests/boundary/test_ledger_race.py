@@ -1,6 +1,5 @@
 """Several processes race for the last units of a ledger: together they get all of them and not one more."""
 
-import subprocess
 import sys
 from collections.abc import Callable
 from fractions import Fraction
@@ -8,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.ledgers import running
 from lapwing.kernel.budget.ledger import Ledger
 
 WORKER = Path(__file__).resolve().parents[1] / "helpers" / "ledger_worker.py"
@@ -20,23 +20,16 @@ def race(ledger: Ledger, workers: int, datasets: str) -> list[list[int]]:
 
     datasets: names, and how many units of delta each debit spends on selections, as ``ledger_worker.py`` takes them.
     """
-    processes = [
-        subprocess.Popen(
-            [sys.executable, str(WORKER), "race", str(ledger.path), f"worker{number}", datasets],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for number in range(workers)
-    ]
-    for process in processes:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-    for process in processes:
-        assert process.stdin is not None
-        process.stdin.write("go\n")
-        process.stdin.flush()
-    return [[*map(int, process.communicate()[0].split())] for process in processes]
+    command = [sys.executable, str(WORKER), "race", str(ledger.path)]
+    with running([*command, f"worker{number}", datasets] for number in range(workers)) as processes:
+        for process in processes:
+            assert process.stdout.readline() == "ready\n"
+        for process in processes:
+            process.stdin.write("go\n")
+            process.stdin.flush()
+        said = [process.communicate() for process in processes]
+    assert {err for _, err in said} == {""}
+    return [[*map(int, out.split())] for out, _ in said]
 
 
 @pytest.mark.parametrize(
@@ -69,8 +62,8 @@ def test_racing_to_make_the_ledger_makes_one(new_place: NewPlace) -> None:
     )
     path = new_place()
 
-    processes = [subprocess.Popen([sys.executable, "-c", code, str(path)]) for _ in range(4)]
-    statuses = sorted(process.wait() for process in processes)
+    with running([[sys.executable, "-c", code, str(path)]] * 4) as processes:
+        statuses = sorted(process.wait() for process in processes)
 
     assert statuses == [0, 7, 7, 7]
     assert Ledger.open(path).verify() == 1
@@ -117,15 +110,12 @@ def test_threads_of_several_processes_that_do_all_things_at_once_lose_nothing(
     path = new_place()
     command = [sys.executable, "-W", "error", "-c", MIXED, str(path)]
 
-    started = [
-        subprocess.Popen([*command, f"w{number}", str(rounds)], stdout=subprocess.PIPE, text=True)
-        for number in range(workers)
-    ]
-    said = [process.communicate()[0] for process in started]
+    with running([*command, f"w{number}", str(rounds)] for number in range(workers)) as started:
+        said = [process.communicate() for process in started]
 
     ledger = Ledger.open(path)
     releases = workers * 3 * rounds
-    assert said == [""] * workers
+    assert said == [("", "")] * workers
     assert ledger.balance("one").spent == Fraction(releases, 10**9)
     assert ledger.balance("two").spent == Fraction(1, 10**9)
     assert ledger.verify() == 2 + releases + 1 + releases

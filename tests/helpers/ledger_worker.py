@@ -77,8 +77,6 @@ def release(path: str, folder: str, run: str, order: str) -> None:
 def serve(path: str, worker: str) -> None:
     """Debit until nothing is left; where the ledger is not there, try the same debit again until it is."""
     ledger = Ledger(path)
-    say("ready")
-    sys.stdin.readline()
     for number in count():
         name = f"{worker}-{number}"
         while (said := failure_of(partial(ledger.debit, "data", name, UNIT, **TERMS, description={}))) is not None:

@@ -1,7 +1,20 @@
-"""Ledger files that somebody changes by other means than Lapwing."""
+"""Ledger files that somebody changes by other means than Lapwing, and processes that use one ledger."""
 
 import sqlite3
-from contextlib import closing
+import subprocess
+from contextlib import ExitStack, closing, contextmanager
+
+
+@contextmanager
+def running(commands):
+    """Run processes that are spoken with by pipes; none of them outlives the block, whatever fails in it."""
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    with ExitStack() as all_of_them:
+        found = []
+        for command in commands:
+            found.append(all_of_them.enter_context(subprocess.Popen(command, **pipes, text=True)))
+            all_of_them.callback(found[-1].kill)
+        yield found
 
 
 def with_all_rules_off(path, statement):
