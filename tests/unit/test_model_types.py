@@ -1,5 +1,6 @@
 """The released model: checks on its parts and against the schema."""
 
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 
 from helpers.models import small_schema
 from lapwing.errors import ParameterError
-from lapwing.model.laws import Laws, laws_from_probabilities, point_laws, uniform_law
+from lapwing.model.laws import Laws, group_sums, laws_from_probabilities, laws_of_groups, point_laws, uniform_law
 from lapwing.model.model import Bernoulli, Indexed, LogLinear, ReleasedModel, Spans, narrow
 from lapwing.schema.groupings.grouping import evenly, identity
 
@@ -210,6 +211,33 @@ def test_laws_from_probabilities_scale_each_row_and_drop_pieces_without_mass():
     assert laws.starts.tolist() == [0, 9, 2]
     assert laws.stops.tolist() == [2, 10, 9]
     assert laws.probabilities.tolist() == [0.5, 0.5, 1.0]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_laws_of_groups_are_those_of_a_row_for_each_group_bit_by_bit(seed: int):
+    rng = np.random.default_rng(seed)
+    count, runs = int(rng.integers(1, 400)), int(rng.integers(400, 4000))
+    groups = rng.permutation(np.append(np.arange(count), rng.integers(0, count, runs - count)))
+    masses = np.where(rng.random(runs) < 0.1, 5e-324, rng.gamma(0.3, 1, runs) * 10.0 ** rng.integers(-12, 9, runs))
+    rows = np.zeros((count, runs))
+    rows[groups, np.arange(runs)] = masses
+
+    found = laws_of_groups(groups, np.arange(runs), np.arange(runs) + 1, masses)
+    expected = laws_from_probabilities(np.arange(runs), np.arange(runs) + 1, rows)
+
+    for part in ("offsets", "starts", "stops", "probabilities"):
+        assert getattr(found, part).tobytes() == getattr(expected, part).tobytes()
+    assert group_sums(groups, masses).tobytes() == rows.sum(axis=1).tobytes()
+
+
+def test_laws_of_groups_need_the_memory_of_their_runs():
+    groups = np.arange(200_000) % 500  # rows would take 800 MB
+    tracemalloc.start()
+    try:
+        laws_of_groups(groups, groups, groups + 1, np.ones(groups.size))
+        assert tracemalloc.get_traced_memory()[1] < 100 * 2**20
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.parametrize(

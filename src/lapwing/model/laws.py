@@ -18,6 +18,8 @@ _refused = partial(ParameterError, code="LW640")
 
 SUM_TOLERANCE = 1e-9
 """How far the probabilities of a law may be from summing to 1: rounding, and nothing else."""
+_BLOCK_CELLS = 2**20
+"""Masses of groups that are added at once."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,6 +99,35 @@ def laws_from_probabilities(starts: np.ndarray, stops: np.ndarray, probabilities
     law, piece = np.nonzero(scaled)
     offsets = np.concatenate(([0], np.cumsum(np.bincount(law, minlength=len(scaled)))))
     return Laws(offsets, np.asarray(starts)[piece], np.asarray(stops)[piece], scaled[law, piece])
+
+
+def laws_of_groups(groups: np.ndarray, starts: np.ndarray, stops: np.ndarray, masses: np.ndarray) -> Laws:
+    """Return one law per group, on the runs of codes that are its own; runs without mass are dropped.
+
+    groups: of each run, from 0 on, each with some mass. The laws are those that ``laws_from_probabilities`` makes of a
+    row of all runs for each group, bit by bit, without the memory of such rows.
+
+    >>> laws_of_groups(np.array([1, 0, 1]), np.arange(3), np.arange(1, 4), np.array([3.0, 5.0, 1.0])).probabilities
+    array([1.  , 0.75, 0.25])
+    """
+    peaks = np.zeros(int(groups.max()) + 1)
+    np.maximum.at(peaks, groups, masses)
+    relative = masses / peaks[groups]
+    scaled = relative / group_sums(groups, relative)[groups]
+    order = np.argsort(groups, kind="stable")
+    order = order[scaled[order] > 0]
+    offsets = np.concatenate(([0], np.cumsum(np.bincount(groups[order], minlength=peaks.size))))
+    return Laws(offsets, starts[order], stops[order], scaled[order])
+
+
+def group_sums(groups: np.ndarray, masses: np.ndarray) -> np.ndarray:
+    """Return the sum of masses of each group, added in the order of a row that holds 0 for all others.
+
+    Recorded releases hang on the last bit of these sums.
+    """
+    count, rows = int(groups.max()) + 1, max(1, _BLOCK_CELLS // groups.size)
+    blocks = [np.arange(first, min(first + rows, count))[:, None] for first in range(0, count, rows)]
+    return np.concatenate([np.where(groups == block, masses, 0.0).sum(axis=1) for block in blocks])
 
 
 def point_laws(codes: np.ndarray | Sequence[int]) -> Laws:

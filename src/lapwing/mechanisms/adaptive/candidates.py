@@ -24,7 +24,7 @@ from lapwing.mechanisms.adaptive.one_way import (
     no_states,
     tail_places,
 )
-from lapwing.model.laws import Laws, laws_from_probabilities
+from lapwing.model.laws import Laws, group_sums, laws_from_probabilities, laws_of_groups
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.domains import Domain
 from lapwing.schema.groupings.grouping import Grouping, interval_grouping, lookup
@@ -162,16 +162,15 @@ def resolved_column(
         ends = np.append(starts[:regular], domain.values).astype(np.float64)
         widths[:regular] = np.maximum(np.diff(tail_places(masses[:regular], ends)), _TINY)
     inside = np.where(np.bincount(codes[0], masses)[codes[0]] > floor, masses, widths)
-    within = np.zeros((mass.size, int(np.count_nonzero(kept))))
-    within[codes[0][cell[kept]], np.arange(within.shape[1])] = _piece_masses(inside, starts, stops, cell)[kept]
-    shares = within * (mass / within.sum(axis=1))[:, None]
+    group, within = codes[0][cell[kept]], _piece_masses(inside, starts, stops, cell)[kept]
+    shares = within * (mass / group_sums(group, within))[group]
     return ResolvedColumn(
         name=field.name,
         axis=Axis(mass, tuple(_between(codes[0], level) for level in (*codes, *_classes(counted, masses, refining)))),
         groupings=tuple(_grouping(domain, counted, level) for level in levels),
         classes=tuple(refining),
-        base=laws_from_probabilities(starts[kept], stops[kept], shares.sum(axis=0)),
-        within=laws_from_probabilities(starts[kept], stops[kept], within),
+        base=laws_from_probabilities(starts[kept], stops[kept], shares),
+        within=laws_of_groups(group, starts[kept], stops[kept], within),
         sd=table.sd * max(1.0, masses.size / mass.size) ** 0.5,
         common=common,
         has_presence=has_presence,
