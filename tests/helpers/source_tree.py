@@ -21,7 +21,7 @@ def syntax(path: Path) -> ast.Module:
     return _parsed(path.read_text(encoding="utf-8"))
 
 
-@functools.lru_cache(maxsize=512)
+@functools.lru_cache(maxsize=2048)
 def _parsed(text: str) -> ast.Module:
     return ast.parse(text)
 
