@@ -8,6 +8,9 @@ in_dev = .venv-dev/bin/python -m
 # Two workers, because the machines that this is meant for have two cores; one that is done takes half of what the other
 # one has left.
 PYTEST_ARGS ?= -n 2 --dist worksteal
+# `make test` leaves tests of R, notebooks, Postgres and Spark out unless something they look at changed since this commit:
+# by default the last twenty are looked at, so that a change is tested again after it landed.
+LANDED ?= HEAD~20
 # Each worker has a core: libraries that start a thread for every core would wait for each other, busily.
 test check-full doctest: export OMP_NUM_THREADS := 1
 # The time of the last commit, so that two builds are one.
@@ -15,7 +18,7 @@ package provenance: export SOURCE_DATE_EPOCH := $(shell git log -1 --format=%ct)
 MAKEFLAGS += --no-print-directory
 unexport PYTHONPATH
 
-.PHONY: demo test quick help check check-full r oracle lowest latest pythons lint types contracts dead-code doctest docs gallery man package provenance changelog format lock clean
+.PHONY: demo test quick help check check-full nightly r oracle lowest latest pythons lint types contracts dead-code doctest docs gallery man package provenance changelog format lock clean
 
 demo:  ## Make data from the bundled sample, and say what was spent and where the files are.
 	@$(bootstrap) run
@@ -23,7 +26,7 @@ demo:  ## Make data from the bundled sample, and say what was spent and where th
 
 test:  ## Run the tests.
 	@$(bootstrap) test
-	@.venv-test/bin/python -m pytest $(PYTEST_ARGS)
+	@.venv-test/bin/python -m pytest $(PYTEST_ARGS) --since $(LANDED)
 
 quick:  ## Run the tests that changed files reach, for 90 seconds at most.
 	@$(bootstrap) test
@@ -34,9 +37,12 @@ help:  ## List these targets.
 
 check: lint types contracts dead-code doctest docs  ## Run everything that CI runs, but the tests.
 
-check-full:  ## Run the slow statistical suites too.
+check-full:  ## Run all tests, the slow statistical suites too.
 	@$(bootstrap) test
 	@.venv-test/bin/python -m pytest $(PYTEST_ARGS) -m "full or not full"
+
+nightly:  ## Run all that CI runs, and all that it leaves out.
+	@.ci/run check-full
 
 r:  ## Check the R package in r/, where R is there.
 	@$(bootstrap) test

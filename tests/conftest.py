@@ -9,6 +9,8 @@ from hypothesis import HealthCheck, settings
 
 from lapwing.release.runs import unaccounted
 
+pytest_plugins = ["helpers.surroundings"]
+
 ROOT = Path(__file__).resolve().parents[1]
 SHARED_DATA = ROOT.parent / "shared" / "data"
 EXAMPLES = ROOT / "src" / "lapwing" / "examples"

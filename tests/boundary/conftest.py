@@ -57,7 +57,7 @@ def postgres(database_server: databases.Server, monkeypatch: pytest.MonkeyPatch)
     return database_server.database
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.needs("Postgres"))])
 def new_place(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[..., Path | str]:
     """Return what makes places for new ledgers of each store, by name."""
     if request.param == "sqlite":

@@ -16,6 +16,8 @@ from lapwing.extras.office.stores import postgres_tables
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.kernel.budget.store import transact
 
+pytestmark = pytest.mark.needs("Postgres")
+
 
 @pytest.fixture
 def place(postgres):

@@ -13,6 +13,8 @@ from lapwing.extras.office.stores.postgres import transact
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.budget.ledger import Ledger
 
+pytestmark = pytest.mark.needs("Postgres")
+
 NAMES = ("back\\slash", "quote's", "\\'; DROP TABLE entries; --", "ends in \\", "\\x41", "$1 ? %s")
 """Names that mean something else where a backslash does."""
 

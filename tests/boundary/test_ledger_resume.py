@@ -186,6 +186,7 @@ def test_a_run_that_is_killed_at_any_durable_step_is_paid_once_and_finished(tmp_
     assert over > 8
 
 
+@pytest.mark.needs("Postgres")
 @pytest.mark.parametrize("stride", [5, pytest.param(1, marks=pytest.mark.full)], ids=["some", "all"])
 def test_a_run_with_a_ledger_in_postgres_is_paid_once_and_finished(tmp_path, postgres, stride):
     steps = count(1, stride)

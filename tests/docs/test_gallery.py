@@ -16,6 +16,8 @@ from helpers.source_tree import ROOT
 ROWS = {"census": 6000, "fairness": 2000}
 """Of the bundled table, for notebooks that show the same with fewer rows, in a third of the time."""
 
+NOTEBOOKS = pytest.mark.needs("notebooks")
+
 
 def shown(notebook: nbformat.NotebookNode) -> list[list[tuple[str, ...]]]:
     """Return for each cell the forms of its outputs; their figures, and what they warn of, differ as noise does."""
@@ -37,6 +39,7 @@ def client() -> Iterator[NotebookClient]:
         yield started
 
 
+@NOTEBOOKS
 @pytest.mark.parametrize("path", GALLERY, ids=lambda path: path.stem)
 def test_a_notebook_runs_and_shows_what_it_was_committed_with(path: Path, client: NotebookClient) -> None:
     assert shown(executed(path, client, ROWS.get(path.stem))) == shown(nbformat.read(path, as_version=4))
@@ -60,12 +63,14 @@ def test_there_are_eight_notebooks_and_each_is_in_the_table_of_contents() -> Non
     assert [path.stem for path in GALLERY if f": gallery/{path.stem}.md\n" not in contents] == []
 
 
+@NOTEBOOKS
 def test_a_cell_that_fails_is_noticed(tmp_path: Path, client: NotebookClient) -> None:
     for source in ("1 / 0", "%%sh\nlapwing nothing"):
         with pytest.raises(CellExecutionError):
             executed(written(tmp_path / "one.ipynb", source), client)
 
 
+@NOTEBOOKS
 def test_what_a_cell_no_longer_shows_is_noticed(tmp_path: Path, client: NotebookClient) -> None:
     before = executed(written(tmp_path / "before.ipynb", "1 + 1"), client)
     after = executed(written(tmp_path / "after.ipynb", "two = 1 + 1"), client)
@@ -73,6 +78,7 @@ def test_what_a_cell_no_longer_shows_is_noticed(tmp_path: Path, client: Notebook
     assert shown(before) != shown(after)
 
 
+@NOTEBOOKS
 def test_a_notebook_has_no_name_of_the_one_before(tmp_path: Path, client: NotebookClient) -> None:
     executed(written(tmp_path / "first.ipynb", "import json\nopen('left', 'w').close()"), client)
     alone = "import pathlib\nassert not pathlib.Path('left').exists()"

@@ -29,7 +29,7 @@ def server():
         yield url
 
 
-@pytest.fixture(params=["postgresql", "sqlite", "duckdb"])
+@pytest.fixture(params=[pytest.param("postgresql", marks=pytest.mark.needs("Postgres")), "sqlite", "duckdb"])
 def made(request, tmp_path):
     """Give a maker of queries of cells in one kind of database; None where it cannot hold them."""
 

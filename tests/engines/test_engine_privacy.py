@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from helpers.engines import ENGINES
+from helpers.engines import ENGINES, each_engine
 from helpers.planted_values import BYTES, TEXT, traces_in, traces_in_files
 
 WORKER = Path(__file__).resolve().parents[1] / "helpers" / "engine_worker.py"
-FULL = pytest.mark.full
 QUICK = ("DuckDB relation", "PyArrow dataset")
 
 
@@ -30,7 +29,7 @@ def ran(engine, folder):
     return done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("engine", [pytest.param(name, marks=() if name in QUICK else FULL) for name in ENGINES])
+@pytest.mark.parametrize("engine", each_engine(full=set(ENGINES) - set(QUICK)))
 def test_releases_print_log_and_leave_nothing_of_a_row(engine, tmp_path):
     said = ran(engine, tmp_path)
 

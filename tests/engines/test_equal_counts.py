@@ -11,7 +11,7 @@ import lapwing as lw
 from helpers.asked_questions import Asked, asked, exact_parts, shown
 from helpers.canary_engines import arrow
 from helpers.containers import arrow_type, in_zone
-from helpers.engines import ENGINES, holds
+from helpers.engines import ENGINES, each_engine, holds
 from helpers.naive_codes import naive_apart, naive_code, naive_text
 from helpers.nasty_cells import CELLS, FIELDS
 from helpers.planted_values import SCHEMA as PLANTED
@@ -52,8 +52,8 @@ QUICK = ("Polars lazy", "DuckDB relation", "Spark")
 SLOW = ("Spark Connect", "Spark Parquet")
 IN_UNIT = ("pandas", "Polars", "Polars lazy", "Parquet file")
 """Kinds of table whose nasty cells `unit/test_table_nasty_values` reads."""
-EACH = [pytest.param(engine, marks=FULL if engine in SLOW else ()) for engine in ENGINES]
-SHORT = [pytest.param(engine, marks=() if engine in QUICK else FULL) for engine in ENGINES]
+EACH = each_engine(full=SLOW)
+SHORT = each_engine(full=set(ENGINES) - set(QUICK))
 
 
 def nasty(engine):
@@ -80,10 +80,7 @@ def slow_codes(name, zone):
     return [naive_code(in_zone(cell, zone), field) for cell in CELLS[kind]]
 
 
-@pytest.mark.parametrize(
-    "engine",
-    [pytest.param(name, marks=FULL if name in (*SLOW, *IN_UNIT) else ()) for name in ENGINES if name != "CSV"],
-)
+@pytest.mark.parametrize("engine", each_engine([name for name in ENGINES if name != "CSV"], full=(*SLOW, *IN_UNIT)))
 def test_nasty_cells_have_the_codes_of_the_slow_rules_on_every_engine(engine, tmp_path):
     fields, cells = nasty(engine)
     table = pa.table({name: pa.array(cells[name], arrow_type(name.partition(":")[0])) for name in fields})
@@ -152,7 +149,7 @@ def test_no_rows_and_one_row_are_counted_on_every_engine(engine, tmp_path):
             assert sum(code_answers(source)["codes"].values()) == source.rows
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", each_engine())
 def test_a_drafted_schema_has_the_same_types_on_every_engine(engine, tmp_path):
     data = ENGINES[engine](arrow().slice(1), tmp_path)
 
@@ -191,6 +188,7 @@ def test_a_person_keeps_the_same_rows_on_every_engine(engine, kind, field, tmp_p
     assert source.rows < 30
 
 
+@pytest.mark.needs("Spark")
 def test_wide_places_of_cells_lose_no_row_of_a_person_on_spark(tmp_path):
     frame = pa.table({"who": [f"p{row}" for row in range(40)], "x": [row % 10 for row in range(40)]})
     data = ENGINES["Spark"](frame, tmp_path)
@@ -213,7 +211,7 @@ def differences(found, expected):
 
 @pytest.mark.full  # in CI the test below sees it: the same words on another exact part are another release
 @pytest.mark.parametrize("name", [*REAL, "adult"])
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", each_engine())
 def test_every_question_of_the_room_has_the_same_exact_part_on_every_engine(engine, name, shared_data, tmp_path):
     frame, schema = real_columns(shared_data / name, 60, columns=3)
     every = [run for run in asked(frame, schema, "add-remove") if run.name in SOME]
@@ -254,13 +252,13 @@ def everything(run, data):
 STREAMED = {"Polars": "_Streamed", "Polars lazy": "_Streamed", "Spark": "SparkSource"}
 
 
-@pytest.mark.parametrize(("engine", "kind"), STREAMED.items())
-def test_all_pairs_and_a_release_are_the_same_in_memory_streamed_and_on_clusters(engine, kind, tmp_path, monkeypatch):
+@pytest.mark.parametrize("engine", each_engine(STREAMED))
+def test_all_pairs_and_a_release_are_the_same_in_memory_streamed_and_on_clusters(engine, tmp_path, monkeypatch):
     frame, run, (in_memory, expected) = alone()
     monkeypatch.setattr(caches, "CACHE_BYTES", 0)
 
     found_kind, found = everything(run, ENGINES[engine](frame.to_arrow(), tmp_path))
 
-    assert (in_memory, found_kind) == ("_Cached", kind)
+    assert (in_memory, found_kind) == ("_Cached", STREAMED[engine])
     assert 0 < expected["rows"] < frame.height
     assert differences(found, expected) == []

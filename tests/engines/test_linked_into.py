@@ -125,6 +125,7 @@ def test_what_was_written_can_be_linked_again_from_each_kind_of_place(clinic):
         assert connection.execute("SELECT typeof(opened), typeof(urban) FROM clinics").fetchone() == ("DATE", "BOOLEAN")
 
 
+@pytest.mark.needs("Postgres")
 def test_tables_go_to_postgres_and_come_from_there(clinic, server):
     refused = link(clinic, clinic / "rows", server)
     said = link(clinic, clinic / "rows", server, "--certificate", clinic / "c.json")
@@ -152,6 +153,7 @@ def test_what_is_there_is_refused_before_anything_is_spent(clinic):
     assert not (clinic / "t.transcript").exists()
 
 
+@pytest.mark.needs("Postgres")
 def test_a_release_writes_itself(clinic, server):
     frames = {name: clinic / "rows" / f"{name}.csv" for name in ("people", "visits", "drugs")}
     with pytest.warns(lw.LapwingWarning, match=r"published as it is: beds.csv, \d+ rows"):

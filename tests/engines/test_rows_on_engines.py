@@ -17,6 +17,8 @@ from lapwing.extras.spark.rows import spark_rows
 from lapwing.model.rows import row_chunks
 from lapwing.schema.schemas import Schema
 
+pytestmark = pytest.mark.needs("Spark")
+
 SCHEMA = Schema.from_dict(
     {
         "fields": [

@@ -14,6 +14,8 @@ import pytest
 
 from helpers.spark_sessions import java_home
 
+pytestmark = pytest.mark.needs("Spark")
+
 ROOT = Path(__file__).resolve().parents[2]
 
 

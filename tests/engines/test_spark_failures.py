@@ -23,6 +23,8 @@ from lapwing.rows.source import code_table
 from lapwing.schema.groupings.grouping import identity
 from lapwing.schema.schemas import Schema
 
+pytestmark = pytest.mark.needs("Spark")
+
 SCHEMA = Schema.from_dict(
     {
         "fields": [

@@ -15,6 +15,8 @@ from lapwing.rows.entry import source_of
 from lapwing.rows.source import code_table
 from lapwing.schema.schemas import Schema
 
+pytestmark = pytest.mark.needs("Spark")
+
 FAILS = "raise_error('a job has run')"
 """A cell that no job survives."""
 

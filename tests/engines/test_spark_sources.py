@@ -18,6 +18,8 @@ from lapwing.rows.source import code_table, coded_table
 from lapwing.schema.fields import Field, PrivacyUnit
 from lapwing.schema.schemas import Schema
 
+pytestmark = pytest.mark.needs("Spark")
+
 SCHEMA = Schema.from_dict(
     {
         "fields": [

@@ -82,7 +82,7 @@ def server():
         yield url
 
 
-@pytest.fixture(params=["postgresql", "sqlite", "duckdb"])
+@pytest.fixture(params=[pytest.param("postgresql", marks=pytest.mark.needs("Postgres")), "sqlite", "duckdb"])
 def address(request, tmp_path):
     """Give the address of a database without tables."""
     if request.param != "postgresql":

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
+import pytest
 
 from helpers import spark_sessions
 
@@ -135,6 +136,14 @@ ENGINES = {
     "Spark Parquet": _spark_parquet,
 }
 """Name of an engine: a maker of its table."""
+
+
+def each_engine(names=ENGINES, full=()):
+    """Return engines to try in turn, some of them in the full suite alone."""
+    marks = {
+        name: [pytest.mark.full] * (name in full) + [pytest.mark.needs("Spark")] * ("Spark" in name) for name in names
+    }
+    return [pytest.param(name, marks=marks[name], id=name) for name in names]
 
 
 def holds(engine, kind):

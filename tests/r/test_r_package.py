@@ -20,6 +20,9 @@ MAY_BE_MISSING = "Package suggested but not available for checking: ‘arrow’"
 PYTHON_LIBRARY = Path(sysconfig.get_config_var("LIBDIR") or "", sysconfig.get_config_var("INSTSONAME") or "none.so")
 
 
+pytestmark = pytest.mark.needs("R")
+
+
 def missing() -> str:
     """Return what this machine lacks for a check of the package, or nothing."""
     if shutil.which("R") is None:

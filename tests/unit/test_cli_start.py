@@ -210,7 +210,7 @@ def in_postgres(_):
         yield ["--sql", "select * from study", "--db", url], "table"
 
 
-@pytest.mark.parametrize("kept", [in_workbook, in_postgres])
+@pytest.mark.parametrize("kept", [in_workbook, pytest.param(in_postgres, marks=pytest.mark.needs("Postgres"))])
 def test_workbooks_and_databases_are_started_with_too(place, monkeypatch, kept):
     answers = ["y", "id", "1, 2", "1, 2, 3", "18..99", "", "y", *PAID[:2], "300", "y", "100", "y"]
     with kept(place) as (table, name):
