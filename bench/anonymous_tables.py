@@ -27,7 +27,7 @@ VARIANTS: dict[str, dict[str, object]] = {
     "no improvement": {"improve": False},
     "shuffle": {"output": "shuffle"},
     "mode": {"categories": "mode"},
-    "Algorithm 1": {"partition": "theorem", "output": "iid"},
+    "Algorithm 1": {"variant": "paper"},
 }
 
 

@@ -161,14 +161,14 @@ def private(rows: pl.DataFrame) -> Iterator[str]:
         return short(float(found["before_d2"][n]), 2 if method == "paper" else 4)
 
     yield f"{of(0)} at 10⁴ rows, {of(1)} at 10⁵ ({of(1, 'tight, no fit')} without `fit_moments`"
-    yield f'{of(1, "paper")} with `constants="paper"`), {of(2)} at 10⁶; independent columns .085'
+    yield f'{of(1, "paper")} with `variant="paper"`), {of(2)} at 10⁶; independent columns .085'
 
 
 @figures("linear-statistics.md", "linear_statistics_tables")
 def linear(rows: pl.DataFrame) -> Iterator[str]:
-    """Yield errors by solver."""
+    """Yield errors by variant."""
     for name, epsilon in (("nltcs", 0.1), ("nltcs", 1.0), ("adult-pgm", 1.0), ("adult-pgm", 10.0)):
-        both = [rows.filter(table=name, epsilon=epsilon, solver=each) for each in ("max-entropy", "interior-point")]
+        both = [rows.filter(table=name, epsilon=epsilon, variant=each) for each in ("default", "paper")]
         pairs = [
             f"{_of_error(each[f'{what}_max'][0])}, {_of_error(each[f'{what}_mean'][0])}"
             for what, each in (("noise", both[0]), ("model", both[0]), ("model", both[1]))
@@ -228,7 +228,7 @@ def rows_allowed(rows: pl.DataFrame) -> Iterator[str]:
     """Yield how many rows a budget allows."""
     for columns, degree in ((3, 2), (10, 2), (16, 1)):
         exact, published = (
-            rows.filter(columns=columns, degree=degree, rows=10**6, variant=v) for v in ("exact", "published")
+            rows.filter(columns=columns, degree=degree, rows=10**6, variant=v) for v in ("default", "paper")
         )
         with_delta = exact["epsilon 1, delta 1e-9"].item()
         yield line(

@@ -63,7 +63,7 @@ PUBLISHED = {
     "DP-MERF, published": {10: 0.880, 1: 0.792, 0.1: 0.564},
 }
 SYNTHESIZERS: dict[str, Mechanism] = {
-    "paper": KDTree(split_rule="paper", coarse=1 / 2, fine=1 / 4, fit="threshold", placement="centre"),
+    "paper": KDTree(variant="paper", coarse=1 / 2, fine=1 / 4),
     "KDTree": KDTree(),
     "Independent": Independent(),
 }
@@ -226,7 +226,7 @@ def released_mmd(points: np.ndarray, mechanism: Mechanism, epsilon: float, seed:
     return atoms_mmd(release, frequencies, mean_features((points + 1000) / 2000, frequencies))
 
 
-TREES = {"KDTree": KDTree(), "KDTree paper": KDTree(split_rule="paper")}
+TREES = {"KDTree": KDTree(), "KDTree paper": KDTree(variant="paper")}
 
 
 def figure9(*, is_quick: bool, releases: int) -> Iterator[Line]:
@@ -259,7 +259,7 @@ VARIED = (
     (KDTree(), kd_tree, "ROW_LEVELS", (5, 6, 8, 9)),
     (KDTree(), kd_tree, "LEAF_SCALES", (1, 2, 5)),
     (KDTree(), kd_tree, "MOST_SPLIT_SHARE", (0.3, 0.5, 0.85)),
-    (Grid(), kd_tree, "CELL_ROWS", ({"threshold": 5.0}, {"threshold": 20.0})),
+    (Grid(), kd_tree, "CELL_ROWS", (5.0, 20.0)),
     (Grid(), kd_tree, "EMPTY_SHARE", (0.001, 0.05)),
 )
 """Mechanism, module, and a chosen number of it with other values."""

@@ -40,10 +40,8 @@ from lapwing.theorems.kd_tree import theorem_3, theorem_5_threshold
 
 MECHANISMS: dict[str, Mechanism] = {
     "KDTree": KDTree(),
-    "KDTree paper": KDTree(split_rule="paper"),
-    "KDTree lemma10": KDTree(split_rule="paper", tau="lemma10"),
+    "KDTree paper": KDTree(variant="paper"),
     "Grid": Grid(),
-    "Grid least squares": Grid(fit="least_squares"),
     "PMM": PMM(),
     "PSMM": PSMM(),
 }
@@ -144,9 +142,9 @@ def figure4(*, is_quick: bool, releases: int) -> Iterator[Line]:
         for epsilon in epsilons:
             threshold = theorem_5_threshold(2 / epsilon, 0.01)
             grids = {
-                "paper": Grid(width=1 / 64, threshold=threshold, placement="centre"),
-                "no threshold": Grid(width=1 / 64, threshold=1, placement="centre"),
-                "default": Grid(placement="centre"),
+                "paper": Grid(width=1 / 64, threshold=threshold, variant="paper"),
+                "no threshold": Grid(width=1 / 64, threshold=1, variant="paper"),
+                "default": Grid(variant="paper"),
             }
             settings = {"epsilon": epsilon, "neighbours": "replace-one", "expected_rows": rows}
             for name, grid in grids.items():

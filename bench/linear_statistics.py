@@ -8,7 +8,7 @@ releases, with the standard error of the model's mean. ``tv3``: mean total varia
 ``certified``: the largest of the certified bounds. Add-remove neighbours.
 
 ``mu``: nltcs at three budgets for each law of the points. ``points``: nltcs at epsilon 1 with more and more points, for
-each solver. ``tables``: nltcs and adult-pgm (columns in at most 32 groups, or value by value up to 64) for each solver.
+each variant. ``tables``: nltcs and adult-pgm (columns in at most 32 groups, or value by value up to 64), likewise.
 ``kappa``: the Renyi condition number of nltcs with respect to each mu, by summation over its rows (private; here the
 table is public), 30 % of epsilon for mu, mixed with a tenth of uniform points.
 
@@ -45,7 +45,7 @@ from lapwing.release.release import Release
 from lapwing.schema.schemas import Schema
 
 MUS = ("microaggregation", "adaptive", "independent", "uniform")
-SOLVERS = ("max-entropy", "interior-point")
+VARIANTS = ("default", "paper")
 EPSILONS = (0.1, 1.0, 10.0)
 POINTS = (125, 250, 500, 1000, 2000, 4000, 8000, 16000)
 SOLVING = ("max_entropy_density", "minimax_density", "best_error")
@@ -160,28 +160,28 @@ def by_mu(releases: int, *, is_quick: bool) -> Iterator[Line]:
     """Yield one line for each budget and law of the points."""
     data = table("nltcs", 2000 if is_quick else None)
     for epsilon, mu in product(EPSILONS[1:2] if is_quick else EPSILONS, MUS):
-        settings = {"mu": mu, "solver": "max-entropy"}
+        settings = {"mu": mu, "variant": "default"}
         line: Line = {"table": "nltcs", "rows": len(data[1]), "epsilon": epsilon, "releases": releases} | settings
         yield line | measured(data, epsilon, settings, releases) | {"commit": commit(), "machine": machine()}
 
 
 def by_points(releases: int, *, is_quick: bool) -> Iterator[Line]:
-    """Yield one line for each number of points and solver."""
+    """Yield one line for each number of points and variant."""
     data = table("nltcs", 2000 if is_quick else None)
-    for points, solver in product(POINTS[1:3] if is_quick else POINTS, SOLVERS):
-        settings = {"points": points, "solver": solver}
+    for points, variant in product(POINTS[1:3] if is_quick else POINTS, VARIANTS):
+        settings = {"points": points, "variant": variant, "mu": "microaggregation"}
         line: Line = {"table": "nltcs", "rows": len(data[1]), "epsilon": 1.0, "releases": releases} | settings
         yield line | measured(data, 1.0, settings, releases) | {"commit": commit(), "machine": machine()}
 
 
 def by_table(releases: int, *, is_quick: bool) -> Iterator[Line]:
-    """Yield one line for each table, budget and solver."""
+    """Yield one line for each table, budget and variant."""
     for name in ("adult-pgm", "nltcs"):
         data = table(name, 2000 if is_quick else None)
-        for epsilon, solver in product(EPSILONS[1:2] if is_quick else EPSILONS, SOLVERS):
+        for epsilon, variant in product(EPSILONS[1:2] if is_quick else EPSILONS, VARIANTS):
             line: Line = {"table": name, "rows": len(data[1]), "epsilon": epsilon, "releases": releases}
-            figures = measured(data, epsilon, {"solver": solver}, releases)
-            yield line | {"solver": solver} | figures | {"commit": commit(), "machine": machine()}
+            figures = measured(data, epsilon, {"variant": variant, "mu": "microaggregation"}, releases)
+            yield line | {"variant": variant} | figures | {"commit": commit(), "machine": machine()}
 
 
 def kappas(releases: int, *, is_quick: bool) -> Iterator[Line]:
@@ -243,7 +243,7 @@ def main() -> None:
     if chosen.part == "points":
         curves: dict[str, list[tuple[float, float]]] = {}
         for line in lines:
-            curves.setdefault(str(line["solver"]), []).append((line["points"], line["model_mean"]))  # type: ignore[arg-type]
+            curves.setdefault(str(line["variant"]), []).append((line["points"], line["model_mean"]))  # type: ignore[arg-type]
         picture = log_log("nltcs, epsilon 1: mean error of two-way cells", curves, ("points", "error"))
         write_png(path.with_suffix(".png"), picture)
 

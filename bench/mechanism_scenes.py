@@ -206,7 +206,7 @@ def kd_tree() -> alt.TopLevelMixin:
     schema = numbers("xy", 0, 100)
     tree, grid = (
         lw.synthesize(frame, schema, epsilon=1, expected_rows=rows, mechanism=mechanism, seed=1)
-        for mechanism in (lw.KDTree(), lw.Grid(width=1 / 32))
+        for mechanism in (lw.KDTree(), lw.Grid(width=1 / 32, variant="paper", placement="uniform"))
     )
     shown = tree.sample(1500, seed=1)
     return alt.vconcat(

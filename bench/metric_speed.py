@@ -29,10 +29,9 @@ from lapwing.rows.source import code_table
 
 TASKS: dict[str, tuple[Mechanism, int, int]] = {
     "KDTree": (KDTree(), 5, 3_000_000),
-    "KDTree paper": (KDTree(split_rule="paper"), 5, 3_000_000),
-    "KDTree least squares": (KDTree(fit="least_squares"), 5, 3_000_000),
+    "KDTree paper": (KDTree(variant="paper"), 5, 3_000_000),
     "Grid": (Grid(), 5, 3_000_000),
-    "Grid 2**80 cells": (Grid(width=2.0**-16), 5, 3_000_000),
+    "Grid 2**80 cells": (Grid(width=2.0**-16, variant="paper"), 5, 3_000_000),
     "PSMM 16384 cells": (PSMM(cells=16_384), 2, 65_536),
     "PSMM 65536 cells": (PSMM(cells=65_536), 2, 262_144),
 }

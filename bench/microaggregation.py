@@ -28,7 +28,7 @@ from png import write_png
 
 from lapwing.anonymous.covariance_loss import block_means, theorem_partition
 from lapwing.anonymous.microaggregation import practical_partition
-from lapwing.anonymous.settings import AnonymousSettings, Partition
+from lapwing.anonymous.settings import AnonymousSettings, Variant
 from lapwing.anonymous.table import Grouped, draw_codes
 from lapwing.anonymous.vectors import read_rows
 from lapwing.api.synthesize import synthesize
@@ -59,7 +59,7 @@ DELTA = 1e-9
 MECHANISMS: dict[str, Mechanism] = {
     "tight": Microaggregation(),
     "tight, no fit": Microaggregation(fit_moments=False),
-    "paper": Microaggregation(constants="paper"),
+    "paper": Microaggregation(variant="paper"),
     "independent": Independent(),
     "PMM": PMM(),
 }
@@ -121,14 +121,15 @@ def anonymous(*, is_quick: bool) -> Iterator[Line]:
             counts, means = block_means(bits.astype(np.float64), labels)
             line |= errors("before", marginal_moments(means, weights=counts), real)
             for output in ("systematic", "iid"):
-                settings = AnonymousSettings(min_group_size=size, partition=partition, output=output)
+                variant: Variant = "paper" if output == "iid" else "default"  # how rows are drawn from the groups
+                settings = AnonymousSettings(min_group_size=size, variant=variant)
                 codes = draw_codes(Grouped(rows, labels), schema, settings, rng)
                 drawn = np.stack([codes[column.name] for column in schema.columns], axis=1)
                 line |= errors(output, marginal_moments(drawn), real)
             yield line | anonymous_bounds(len(bits), bits.shape[1], size) | {"commit": commit(), "machine": machine()}
 
 
-def groups(bits: np.ndarray, size: int, partition: Partition) -> np.ndarray:
+def groups(bits: np.ndarray, size: int, partition: str) -> np.ndarray:
     """Return the group of each row, as `lapwing.anonymous.table` finds them for Booleans that are never missing."""
     if partition == "theorem":
         return theorem_partition(bits / math.sqrt(bits.shape[1]), len(bits) // size)

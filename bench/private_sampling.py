@@ -2,7 +2,7 @@
 
 OMP_NUM_THREADS=1 python bench/private_sampling.py rows|accuracy [-o bench/results] [--releases 20]
 
-``rows``: rows at epsilon 1, at rho 0.5 and at (1, 1e-9), of both variants (published: twice as many points as Walsh
+``rows``: rows at epsilon 1, at rho 0.5 and at (1, 1e-9), of both variants (paper: twice as many points as Walsh
 functions, floor 0.25, ceiling 2; the bound itself, also below one row and for more points than the product solves).
 ``accuracy``: the largest error of a cell of all marginals of one and two columns, over the first columns of nltcs, mean
 over releases; ``density`` is that of the law the rows are drawn from. Beside it the table's own number of rows of
@@ -45,8 +45,8 @@ def rows(releases: int) -> Iterator[Line]:
     for columns, degree, count in itertools.product((3, 10, 16), (1, 2), (10**4, 10**5, 10**6)):
         size = 2 * low_sets(columns, degree)
         variants = [
-            ("exact", Fraction(1, 10), {}),
-            ("published", Fraction(1, 4), {"points": size, "ceiling": Fraction(2)}),
+            ("default", Fraction(1, 10), {}),
+            ("paper", Fraction(1, 4), {"points": size, "ceiling": Fraction(2)}),
         ]
         for variant, floor, more in variants:
             line: Line = {

@@ -16,6 +16,8 @@ from lapwing.on_demand import LazyFunction
 KEPT = Path(__file__).with_name("interface.txt")
 THEOREMS = Path(__file__).with_name("theorems.txt")
 
+PAPER = 'variant="paper" is the one word for a published algorithm'
+
 GONE = {
     "Adaptive(*, one_way_share=None, tree_share=0.3, selection_share=None, resolutions=None, particles=None, "
     "rounds=None, workload=(), target=None)": "the engine of particles has no tree (changelog, 27-engine)",
@@ -36,7 +38,22 @@ GONE = {
     "expected_rows=None, ledger=None, dataset=None, transcript=None, seed=None, public_tables=None, "
     "memory=None)": "it takes the share of misfits that ends a release too",
     "KDTree(*, split_rule='privtree', coarse=None, fine=None, tau='auto', fit='least_squares', threshold=None, "
-    "split_share=None, placement=None)": "it takes priors too",
+    "split_share=None, placement=None)": PAPER,
+    "KDTree.fit": PAPER,
+    "KDTree.split_rule": PAPER,
+    "Grid(*, width=None, threshold=None, fit='threshold', placement='uniform')": PAPER,
+    "Grid.fit": PAPER,
+    "LinearStatistics(*, statistics=(), degree=2, bins=32, mu='microaggregation', mu_share=0.3, mix_uniform=0.1, "
+    "points=4000, solver='max-entropy', confidence=0.95)": PAPER,
+    "LinearStatistics.solver": PAPER,
+    "Microaggregation(*, constants='tight', convex_set='box', numbers='intervals', intervals=16, one_way_share=0.2, "
+    "directions=None, bins=None, damping=None, calibrate=True, fit_moments=True)": PAPER,
+    "Microaggregation.constants": PAPER,
+    "PSMM(*, cells=None, max_cells=65536, surplus='rescale', placement='uniform')": PAPER,
+    "PSMM.surplus": PAPER,
+    "PrivateSampling(*, variant='exact', degree=2, floor=0.1, draws=None, points=None, ceiling=2.0)": PAPER,
+    "anonymize(data, schema, min_group_size=10, *, partition='practical', improve=True, output='systematic', "
+    "categories='random', rows=None, seed=None)": PAPER,
     "PMM(*, depth=None, variant='default', consistency='uniform', max_nodes=4194304, "
     "placement='uniform')": "it takes priors too",
     "Release.replicates(self, m, rows=None, seed=None)": "it takes progress too",
@@ -71,8 +88,22 @@ ADDED = [
     "target=None, prior=None)",
     "Adaptive.prior",
     "Schema.target",
-    "KDTree(*, split_rule='privtree', coarse=None, fine=None, tau='auto', fit='least_squares', threshold=None, "
-    "split_share=None, placement=None, prior=None)",
+    "KDTree(*, variant='default', coarse=None, fine=None, tau=None, threshold=None, split_share=None, placement=None, "
+    "prior=None)",
+    "KDTree.variant",
+    "Grid(*, width=None, threshold=None, variant='default', placement=None)",
+    "Grid.variant",
+    "LinearStatistics(*, statistics=(), degree=2, bins=32, mu=None, mu_share=0.3, mix_uniform=0.1, points=4000, "
+    "variant='default', confidence=0.95)",
+    "LinearStatistics.variant",
+    "Microaggregation(*, variant='default', convex_set='box', numbers='intervals', intervals=16, one_way_share=0.2, "
+    "directions=None, bins=None, damping=None, calibrate=True, fit_moments=True)",
+    "Microaggregation.variant",
+    "PSMM(*, cells=None, max_cells=65536, variant='default', placement=None)",
+    "PSMM.variant",
+    "PrivateSampling(*, variant='default', degree=2, floor=0.1, draws=None, points=None, ceiling=2.0)",
+    "anonymize(data, schema, min_group_size=10, *, variant='default', partition='practical', improve=True, "
+    "output='systematic', categories='random', rows=None, seed=None)",
     "KDTree.prior",
     "PMM(*, depth=None, variant='default', consistency='uniform', max_nodes=4194304, placement='uniform', prior=None)",
     "PMM.prior",

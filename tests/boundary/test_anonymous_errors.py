@@ -37,12 +37,12 @@ def test_what_is_refused_tells_no_value(name):
     assert "\n" not in str(outcome.error)
 
 
-@pytest.mark.parametrize("output", ["systematic", "iid", "shuffle"])
+@pytest.mark.parametrize("settings", [{}, {"variant": "paper"}, {"output": "shuffle"}], ids=str)
 @pytest.mark.parametrize("required", [True, False])
-def test_rows_out_and_what_is_said_of_them_show_no_value_that_one_row_has(output, required):
+def test_rows_out_and_what_is_said_of_them_show_no_value_that_one_row_has(settings, required):
     schema = schema_with("height", constraints={"minimum": 0, "maximum": 1e9, "required": required})
 
-    outcome = watched(lambda: lw.anonymize(table(), schema, output=output, seed=1))
+    outcome = watched(lambda: lw.anonymize(table(), schema, **settings, seed=1))
 
     made = outcome.value
     assert outcome.error is None, outcome.error

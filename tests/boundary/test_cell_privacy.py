@@ -12,11 +12,12 @@ from lapwing.mechanisms.trees.kd_tree.mechanism import Grid, KDTree
 from mechanism_checks import settings_for
 
 OTHERS = {
-    "paper, filter": KDTree(split_rule="paper", coarse=1.0, fine=0.25, fit="threshold", threshold=1),
-    "paper, lemma 10": KDTree(split_rule="paper", coarse=1.0, fine=0.5, tau="lemma10"),
+    "paper, filter": KDTree(variant="paper", coarse=1.0, fine=0.25, threshold=1),
+    "paper, lemma 10": KDTree(variant="paper", coarse=1.0, fine=0.5),
     "free levels from a noisy number of rows": KDTree(fine=0.25),
-    "empty cells are split": KDTree(split_rule="paper", coarse=1.0, fine=0.5, tau=0, placement="uniform"),
-    "grid, fitted": Grid(width=1.0, fit="least_squares"),
+    "empty cells are split": KDTree(variant="paper", coarse=1.0, fine=0.5, tau=0, placement="uniform"),
+    "grid, given": Grid(width=1.0),
+    "grid, paper": Grid(variant="paper"),
     "grid, width from a noisy number of rows": Grid(),
 }
 

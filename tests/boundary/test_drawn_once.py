@@ -233,7 +233,7 @@ def test_a_release_refused_for_its_size_is_refused_alike_each_time_and_draws_no_
     drawn = Counter()
     words = SystemBits.words
     monkeypatch.setattr(SystemBits, "words", lambda self, count: drawn.update(words=count) or words(self, count))
-    grid = lw.Grid(width=1 / 16, threshold=1)
+    grid = lw.Grid(width=1 / 16, threshold=1, variant="paper")
 
     with pytest.raises(CapacityError, match="the budget of this release is spent"):
         lw.synthesize(DATA, SCHEMA, epsilon=1, mechanism=grid, ledger=book, transcript=path)

@@ -47,13 +47,13 @@ MECHANISMS = {
     "default": lambda schema: lw.LinearStatistics.small(),
     "one-way tables": linear(degree=1, mu="uniform", mix_uniform=0.5),
     "statistics alone": linear("both", degree=0, mu="adaptive"),
-    "statistics with tables": linear("both", degree=1, mu="independent", solver="interior-point"),
+    "statistics with tables": linear("both", degree=1, mu="independent", variant="paper"),
 }
 MORE_MECHANISMS = MECHANISMS | {
     "one statistic": linear("one number", degree=0, mu="uniform"),
     "functions alone": linear("functions", degree=0, mu="uniform", mu_share=0.9),
     "three-way tables": linear("truths", degree=3, mu="microaggregation", mu_share=0.05),
-    "numbers near pairs": linear("numbers", degree=1, mu="adaptive", solver="interior-point", confidence=0.5),
+    "numbers near pairs": linear("numbers", degree=1, mu="adaptive", variant="paper", confidence=0.5),
     "twice the same": linear("twice the same", degree=0, mu="independent", mix_uniform=0),
     "public rows": public_rows,
 }

@@ -24,7 +24,7 @@ MECHANISMS = {
     "flat": PrivateSampling(floor=0.9),
     "steep": PrivateSampling(degree=3, floor=0.05),
     "few rows": PrivateSampling(degree=1, floor=0.5, draws=1),
-    "published": PrivateSampling(variant="published", degree=1, floor=0.25, points=8),
+    "published": PrivateSampling(variant="paper", degree=1, floor=0.25, points=8),
 }
 TIMES = (10, 100, 1000)
 

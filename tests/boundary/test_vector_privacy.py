@@ -102,7 +102,7 @@ def test_no_pair_is_flagged_in_other_convex_sets(mechanism, relation):
 @pytest.mark.parametrize("pairs", [6, pytest.param(400, marks=pytest.mark.full)])
 @pytest.mark.parametrize(
     "mechanism",
-    [Microaggregation(constants="paper"), Microaggregation(constants="paper", damping=1, numbers="means")],
+    [Microaggregation(variant="paper"), Microaggregation(variant="paper", damping=1, numbers="means")],
     ids=["paper", "paper with means of numbers"],
 )
 def test_no_pair_is_flagged_with_the_paper_s_constants(mechanism, pairs):

@@ -88,7 +88,7 @@ MORE = {
     "query": "--table --groups --confidence --weighted",
     "evaluate": "--sql --db --target --by --test --epsilon --delta --rho --neighbours --expected-rows --ledger "
     "--dataset --transcript --seed --quiet",
-    "anonymize": "--sql --db --partition --no-improve --draw --categories --rows --seed --quiet",
+    "anonymize": "--sql --db --variant --partition --no-improve --draw --categories --rows --seed --quiet",
     "audit": "--json --quiet",
     "ledger init": "--selection-delta --policy --population --ledger --quiet",
     "ledger show": "--ledger --together",
@@ -252,7 +252,18 @@ def test_synthesize_takes_the_settings_of_the_contract():
 
 
 def test_anonymize_takes_the_settings_of_the_contract_and_returns_what_it_says():
-    settings = ["data", "schema", "min_group_size", "partition", "improve", "output", "categories", "rows", "seed"]
+    settings = [
+        "data",
+        "schema",
+        "min_group_size",
+        "variant",
+        "partition",
+        "improve",
+        "output",
+        "categories",
+        "rows",
+        "seed",
+    ]
     assert list(inspect.signature(lw.anonymize).parameters) == settings
     assert inspect.signature(lw.anonymize).parameters["min_group_size"].default == 10
     for name in ("data", "information_loss", "covariance_loss", "notice"):

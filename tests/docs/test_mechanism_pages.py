@@ -40,7 +40,6 @@ NAMES = [kind.__name__ for _, kind in KINDS]
 WITH: dict[tuple[str, str], dict[str, Any]] = {
     ("LinearStatistics", "degree"): {"statistics": ("age >= 65",)},
     ("PMM", "consistency"): {"variant": "paper"},
-    ("KDTree", "tau"): {"split_rule": "paper"},
 }
 """What else a setting needs, to be tried alone."""
 

@@ -145,22 +145,24 @@ RUNS: Final[Mapping[str, Run]] = {
     "pmm-paper-replaced": _numbers(1, {**PURE, **REPLACED, "mechanism": lw.PMM(variant="paper")}),
     "pmm-prior": _numbers(2, {**RHO, "mechanism": lw.PMM(), "prior": "other.csv"}, files=OTHER_NUMBERS),
     "psmm": _numbers(2, {**PURE, "mechanism": "psmm"}),
-    "psmm-program-replaced": _numbers(1, {**RHO, **REPLACED, "mechanism": lw.PSMM(cells=64, surplus="lp")}),
-    "grid": _numbers(2, {**PURE, "mechanism": lw.Grid(width=0.2)}),
+    "psmm-program-replaced": _numbers(
+        1, {**RHO, **REPLACED, "mechanism": lw.PSMM(cells=64, variant="paper", placement="uniform")}
+    ),
+    "grid": _numbers(2, {**PURE, "mechanism": lw.Grid(width=0.2, variant="paper", placement="uniform")}),
     "grid-least-squares": _stays(
-        ("visits", "day"), {**APPROXIMATE, "mechanism": lw.Grid(width=0.25, fit="least_squares", placement="centre")}
+        ("visits", "day"), {**APPROXIMATE, "mechanism": lw.Grid(width=0.25, placement="centre")}
     ),
     "kdtree": _numbers(3, {**PURE, "mechanism": "kdtree"}),
     "kdtree-units-replaced": _stays(
         ("patient", "visits", "cost"),
-        {**APPROXIMATE, **REPLACED, "mechanism": lw.KDTree(split_rule="paper")},
+        {**APPROXIMATE, **REPLACED, "mechanism": lw.KDTree(variant="paper")},
         most=3,
     ),
     "kdtree-prior": _numbers(2, {**RHO, "mechanism": lw.KDTree(), "prior": "other.csv"}, files=OTHER_NUMBERS),
     # means of cells, statistics, densities
     "microaggregation": _flags(6, {**APPROXIMATE, "mechanism": "microaggregation"}),
     "microaggregation-paper": _flags(
-        5, {**PURE, **REPLACED, "epsilon": 50, "mechanism": lw.Microaggregation(constants="paper")}
+        5, {**PURE, **REPLACED, "epsilon": 50, "mechanism": lw.Microaggregation(variant="paper")}
     ),
     "linear-statistics": _people(THREE, {**PURE, "mechanism": lw.LinearStatistics(points=500)}),
     "linear-statistics-chosen": _people(
@@ -170,14 +172,15 @@ RUNS: Final[Mapping[str, Run]] = {
             "mechanism": lw.LinearStatistics(
                 statistics=("age >= 65 and sex == 'Female'", lw.stat("hours_per_week / 168")),
                 degree=1,
+                mu="microaggregation",
                 points=400,
-                solver="interior-point",
+                variant="paper",
             )
         },
     ),
     "private-sampling": _flags(4, {**PURE, **REPLACED, "mechanism": "privatesampling"}),
     "private-sampling-published": _flags(
-        3, {**PURE, **REPLACED, "epsilon": 9000, "mechanism": lw.PrivateSampling(variant="published")}
+        3, {**PURE, **REPLACED, "epsilon": 9000, "mechanism": lw.PrivateSampling(variant="paper")}
     ),
     # bounds and lists that are bought, a release under them, and what is bought about rows
     "learning-texts": Run(

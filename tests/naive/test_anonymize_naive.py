@@ -1,4 +1,4 @@
-"""Algorithm 1 as the paper writes it, point by point, against lw.anonymize(partition="theorem", output="iid")."""
+"""Algorithm 1 as the paper writes it, point by point, against lw.anonymize(variant="paper")."""
 
 import itertools
 import math
@@ -50,7 +50,7 @@ def anonymous(flags, size, **settings):
         {"name": f"c{column}", "type": "boolean", "constraints": {"required": True}} for column in range(flags.shape[1])
     ]
     table = pl.DataFrame({field["name"]: flags[:, column] for column, field in enumerate(fields)})
-    return lw.anonymize(table, {"fields": fields}, size, partition="theorem", **settings)
+    return lw.anonymize(table, {"fields": fields}, size, variant="paper", **settings)
 
 
 @pytest.mark.parametrize(("n", "p", "size"), [(240, 5, 2), (900, 4, 3), (60, 3, 10), (12, 2, 12)])
@@ -61,7 +61,7 @@ def test_blocks_lose_what_the_paper_s_blocks_lose(n, p, size):
     for block in naive_blocks(x, n // size):
         means[block] = x[block].mean(axis=0)
 
-    made = anonymous(flags, size, output="iid", seed=1)
+    made = anonymous(flags, size, seed=1)
 
     rest = x - means
     # Rounded eigenvectors move no point to another cell here; what is left is that losses have three digits.
@@ -77,7 +77,7 @@ def test_rows_are_bootstrapped_and_rounded_as_in_the_paper():
     means = np.array([flags[block].mean(axis=0) for block in naive_blocks(flags / 2, 300)])
     m = 200_000
 
-    made = anonymous(flags, 3, output="iid", rows=m, seed=3)
+    made = anonymous(flags, 3, rows=m, seed=3)
 
     drawn = np.stack([made.data[name].to_numpy() for name in made.data.columns], axis=1)
     for d in (1, 2, 3):

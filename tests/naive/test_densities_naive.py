@@ -1,5 +1,6 @@
 """Densities on points against a dense linear program and against plain mirror descent."""
 
+import itertools
 import math
 
 import numpy as np
@@ -7,8 +8,11 @@ import pytest
 from scipy.optimize import linprog
 from scipy.sparse import csr_array
 
+import lapwing as lw
 from helpers.cases import spread
 from helpers.even_densities import max_entropy_density, minimax_density
+from helpers.flag_tables import flags, frame_of_flags
+from lapwing.mechanisms.vectors.linear_statistics.mechanism import LinearStatistics
 
 
 def naive_minimax(matrix, targets):
@@ -82,3 +86,30 @@ def test_answers_do_not_depend_on_the_order_of_points_and_statistics():
     other = max_entropy_density(csr_array(matrix[statistics][:, points]), targets[statistics], 0.1)
 
     assert other.weights == pytest.approx(one.weights[points], abs=1e-4)
+
+
+TRUTHS = {
+    "f0": lambda a, b, c: a,
+    "not f0": lambda a, b, c: not a,
+    "f0 or f1": lambda a, b, c: a or b,
+    "f1 and f2": lambda a, b, c: b and c,
+    "f0 and not f2": lambda a, b, c: a and not c,
+}
+
+
+@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
+def test_a_release_of_the_papers_variant_solves_the_dense_program_of_its_noisy_answers(relation):
+    rows = np.random.default_rng(1).random((200, 3)) < 0.4
+    mechanism = LinearStatistics(variant="paper", statistics=tuple(TRUTHS), degree=0, points=400)
+
+    release = lw.synthesize(
+        frame_of_flags(rows), flags(3), epsilon="0.2", neighbours=relation, mechanism=mechanism, seed=1
+    )
+
+    found = release.certified_errors()
+    cube = list(itertools.product((False, True), repeat=3))  # of 400 uniform points each is one
+    matrix = np.array([[float(holds(*point)) for point in cube] for holds in TRUTHS.values()])
+    noisy = found["noisy"].to_numpy()
+    best = naive_minimax(matrix, noisy)
+    assert best > 0.01
+    assert np.abs(found["released"].to_numpy() - noisy).max() == pytest.approx(best, abs=1e-4)

@@ -46,21 +46,21 @@ def algorithm_1(points, boxes, threshold, scale, bits):
 
 
 @spread(
-    ("placement", ["uniform", "centre"]),
+    ("placement", [None, "uniform"]),
     (("d", "width", "threshold"), [(1, 1.0, 1), (1, 1 / 32, 2), (2, 0.25, 1), (2, 0.125, 4), (3, 0.5, 3)]),
     ("relation", ["add-remove", "replace-one"]),
     ("budget", [Budget.pure(1), Budget.zcdp("0.3")]),
 )
 def test_kept_cells_and_their_counts_are_those_of_algorithm_1(d, width, threshold, placement, relation, budget):
     points, seed = points_of(d, d), round(100 * width) + threshold
-    mechanism = Grid(width=width, threshold=threshold, placement=placement)
+    mechanism = Grid(width=width, threshold=threshold, variant="paper", placement=placement)
 
     model, _ = run(
         mechanism, frame_of(points), unit_columns(d), budget=budget, relation=relation, bits=SeededBits(seed)
     )
 
     kept = algorithm_1(points, grid_boxes(d, width), threshold, scale_of(budget, relation), SeededBits(seed))
-    expected = {centre(box) if placement == "centre" else box: count for box, count in kept.items()}
+    expected = {centre(box) if placement is None else box: count for box, count in kept.items()}
     assert len(expected) > 0
     assert atoms(model, d) == expected
     assert model.rows == (60 if relation == "replace-one" else sum(kept.values()))
@@ -70,7 +70,7 @@ def test_kept_cells_and_their_counts_are_those_of_algorithm_1(d, width, threshol
 @pytest.mark.parametrize(("d", "width", "threshold"), [(1, 1 / 16, None), (2, 0.125, 3), (2, 0.25, 1), (3, 0.5, None)])
 def test_the_fit_is_that_of_all_noisy_counts_node_by_node(d, width, threshold, relation):
     points, budget = points_of(d, d, 100), Budget.pure(Fraction(1, 2))
-    mechanism = Grid(width=width, threshold=threshold, fit="least_squares", placement="uniform")
+    mechanism = Grid(width=width, threshold=threshold)
 
     model, (answer,) = run(
         mechanism,

@@ -118,7 +118,7 @@ def test_the_paper_s_constants_are_algorithm_2_step_by_step(schema, rows, epsilo
     data = table(schema, rows, seed=7)
 
     model, (moment, counts, means) = run(
-        Microaggregation(constants="paper"),
+        Microaggregation(variant="paper"),
         data,
         schema,
         relation="replace-one",

@@ -141,19 +141,19 @@ ROWS = pl.DataFrame(
 
 
 @pytest.mark.parametrize(
-    ("surplus", "relation"), [("rescale", "add-remove"), ("rescale", "replace-one"), ("lp", "replace-one")]
+    ("variant", "relation"), [("default", "add-remove"), ("default", "replace-one"), ("paper", "replace-one")]
 )
-def test_without_noise_the_model_is_the_table_of_the_cells(relation, surplus):
+def test_without_noise_the_model_is_the_table_of_the_cells(relation, variant):
     # As many misfits as noise would explain are none to the linear program.
-    rows = ROWS if surplus == "rescale" else ROWS.filter(pl.col("kind") != "zz")
-    model, _ = run(PSMM(cells=30, surplus=surplus), rows, MIXED, bits=ZeroNoiseBits(), relation=relation)
+    rows = ROWS if variant == "default" else ROWS.filter(pl.col("kind") != "zz")
+    model, _ = run(PSMM(cells=30, variant=variant), rows, MIXED, bits=ZeroNoiseBits(), relation=relation)
 
     table = marginal(model, ["size", "kind"], [identity(column.domain) for column in MIXED.columns])
     expected = np.zeros((9, 4))
     for size, kind in [(0, 0), (6, 1), (6, 2), (7, 2), (8, 0), (3, 1)]:
         expected[size, kind] = 1 / 6
     assert table / table.sum() == pytest.approx(expected)
-    assert model.rows == (63 if (surplus, relation) == ("rescale", "replace-one") else 54)
+    assert model.rows == (63 if (variant, relation) == ("default", "replace-one") else 54)
 
 
 @pytest.mark.parametrize("seed", range(6))

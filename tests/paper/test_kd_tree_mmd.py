@@ -54,18 +54,17 @@ def test_the_default_tree_is_near_the_rows(epsilon, bound):
 
 
 def test_the_tree_is_nearer_than_a_grid_of_as_many_rows_in_coarser_cells():
-    tree, coarse = (np.mean(errors(each, 4)) for each in (KDTree(), Grid(width=1 / 32, fit="least_squares")))
+    tree, coarse = (np.mean(errors(each, 4)) for each in (KDTree(), Grid(width=1 / 32)))
 
     # Measured 0.0046 (0.0005) and 0.0152 (0.0004).
     assert tree < 0.6 * coarse
 
 
 def test_the_papers_threshold_works_and_costs_accuracy():
-    lemma = np.mean(errors(KDTree(split_rule="paper", tau="lemma10"), 4))
-    paper = np.mean(errors(KDTree(split_rule="paper"), 4))
+    lemma, tree = (np.mean(errors(each, 4)) for each in (KDTree(variant="paper"), KDTree()))
 
     # Measured 0.0196 (0.0021) and 0.0053 (0.0008).
-    assert 1.5 * paper < lemma < 0.035
+    assert 1.5 * tree < lemma < 0.035
 
 
 def test_replacing_rows_costs_a_factor_near_two():

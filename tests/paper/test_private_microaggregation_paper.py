@@ -26,7 +26,7 @@ from lapwing.theorems.covariance_loss import (
     trivial_moment_loss,
 )
 
-PAPER = Microaggregation(constants="paper")
+PAPER = Microaggregation(variant="paper")
 BARE = Microaggregation(directions=2, bins=3, calibrate=False, fit_moments=False)
 ENDLESS = 10**15
 """Rows drawn from a model, so many that drawing adds nothing."""

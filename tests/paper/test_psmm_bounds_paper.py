@@ -143,13 +143,13 @@ DATA = {
 
 
 @pytest.mark.parametrize(
-    ("surplus", "relation"), [("rescale", "add-remove"), ("rescale", "replace-one"), ("lp", "replace-one")]
+    ("variant", "relation"), [("default", "add-remove"), ("default", "replace-one"), ("paper", "replace-one")]
 )
 @pytest.mark.parametrize("law", DATA)
-def test_realised_distances_stay_within_the_planned_bound(law, surplus, relation):
+def test_realised_distances_stay_within_the_planned_bound(law, variant, relation):
     constraints = {"minimum": 0, "maximum": 1}
     schema = Schema.from_dict({"fields": [{"name": "x0", "type": "number", "constraints": constraints}]})
-    mechanism, rows = PSMM(surplus=surplus), 800
+    mechanism, rows = PSMM(variant=variant), 800
     terms = Terms(relation=relation, rows=rows if relation == "replace-one" else None, expected_rows=rows)
     planned = mechanism.plan(schema, Budget.pure(1), terms, np.random.default_rng(1))
 

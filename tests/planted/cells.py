@@ -20,24 +20,23 @@ from lapwing.mechanisms.trees.kd_tree.cells import halving_tree
 from lapwing.mechanisms.trees.kd_tree.mechanism import Grid, KDTree
 from lapwing.rows import counting as keys
 
-GRIDS = Grid(width=0.5, threshold=2)
+GRIDS = Grid(width=0.5, threshold=2, variant="paper")
 SMALL = KDTree.small()
 GRID = replay(GRIDS)
-PAPER = replay(KDTree(split_rule="paper", coarse=1.0, fine=0.25, tau=0, fit="threshold"))
-PRIVTREE = replay(KDTree(split_rule="privtree", coarse=1.0, fine=0.125, tau=0, fit="threshold"))
-BOTH_LEVELS = replay(KDTree(split_rule="paper", coarse=0.5, fine=0.25, tau=6, fit="threshold"))
-EVERY_LEAF = replay(KDTree(split_rule="privtree", coarse=1.0, fine=0.25, tau=0, fit="least_squares"))
+PAPER = replay(KDTree(variant="paper", coarse=1.0, fine=0.25, tau=0))
+PRIVTREE = replay(KDTree(coarse=1.0, fine=0.125, tau=0))
+BOTH_LEVELS = replay(KDTree(variant="paper", coarse=0.5, fine=0.25, tau=6))
+EVERY_LEAF = replay(KDTree(coarse=1.0, fine=0.25, tau=0))
 UNLIKELY = replay(SMALL, mode=UNLIKELY_WORDS)
 DEAR = replay(SMALL, mode=UNLIKELY_WORDS, times=100)
 FINE = replay(
-    replace(SMALL, fit="threshold", coarse=0.5, fine=0.25),
+    replace(SMALL, coarse=0.5, fine=0.25),
     relations=("add-remove",),
     rows_per_unit=(1,),
     mode=UNLIKELY_WORDS,
 )
 HONEST = [
-    replay(each, relations=("add-remove",), expected_rows=None)
-    for each in (KDTree(split_rule="paper", tau="lemma10"), KDTree(), Grid())
+    replay(each, relations=("add-remove",), expected_rows=None) for each in (KDTree(variant="paper"), KDTree(), Grid())
 ]
 
 # ------------------------------------------------------------------------------------------ bugs of the decisions

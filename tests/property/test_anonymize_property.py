@@ -32,10 +32,11 @@ def schema_of(required, person):
     size=st.integers(2, 5),
     required=st.booleans(),
     person=st.booleans(),
-    partition=st.sampled_from(["practical", "mdav", "theorem"]),
-    output=st.sampled_from(["systematic", "iid", "shuffle"]),
+    chosen=st.sampled_from(
+        [{}, {"improve": False}, {"partition": "mdav", "improve": False}, {"output": "shuffle"}, {"variant": "paper"}]
+    ),
 )
-def test_rows_out_fit_the_schema_whatever_came_in(rows, size, required, person, partition, output):
+def test_rows_out_fit_the_schema_whatever_came_in(rows, size, required, person, chosen):
     columns = {"n": pl.Int64, "x": pl.Float64, "w": pl.String, "f": pl.Boolean}
     table = pl.DataFrame(rows, schema=columns, orient="row")
     table = table.with_columns(p=pl.int_range(pl.len()) // (3 if person else 1))
@@ -45,7 +46,7 @@ def test_rows_out_fit_the_schema_whatever_came_in(rows, size, required, person, 
         with pytest.raises(lw.ParameterError, match="min_group_size"):
             lw.anonymize(table, schema, size)
         return
-    made = lw.anonymize(table, schema, size, partition=partition, improve=False, output=output, seed=1)
+    made = lw.anonymize(table, schema, size, **chosen, seed=1)
 
     fits = check_table(made.data, schema).value
     assert all(fit.misfit == fit.clamped == 0 for fit in fits)

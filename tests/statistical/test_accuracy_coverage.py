@@ -54,7 +54,7 @@ CASES = {
     "Independent, Gaussian": (Independent(groups=900), WIDE, wide_table, Budget.zcdp("0.05"), 15, 3000, True),
     "PMM": (PMM(depth=6), THREE, three_columns, Budget.zcdp("0.001"), 8, 600, False),
     "Adaptive": (Adaptive(), THREE, three_columns, Budget.zcdp("0.0005"), 2, 200, False),
-    "Grid": (Grid(fit="least_squares"), THREE, three_columns, Budget.pure("0.1"), 8, 400, False),
+    "Grid": (Grid(), THREE, three_columns, Budget.pure("0.1"), 8, 400, False),
     "KDTree": (KDTree(), THREE, three_columns, Budget.pure("0.2"), 5, 200, False),
 }
 

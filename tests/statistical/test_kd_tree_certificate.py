@@ -46,7 +46,7 @@ def line_distance(points: np.ndarray, model: ReleasedModel, seed: int) -> float:
     [
         (KDTree(), "add-remove", Budget.pure(1)),
         (KDTree(split_share=0.6, coarse=0.5, fine=0.01), "replace-one", Budget.zcdp("0.125")),
-        (Grid(width=1 / 64, fit="least_squares"), "add-remove", Budget.pure(1)),
+        (Grid(width=1 / 64), "add-remove", Budget.pure(1)),
     ],
 )
 @pytest.mark.parametrize("runs", [60, pytest.param(400, marks=pytest.mark.full)])
@@ -74,7 +74,7 @@ def test_a_fifth_too_little_noise_is_found_where_the_bound_is_sharp(runs: int) -
     source = code_table(pl.DataFrame({"flag": np.arange(rows) < ones}), PAIR)
     terms = Terms(relation="add-remove", expected_rows=rows)
     over = {1.0: 0, 0.8: 0}
-    mechanism = Grid(width=0.5, fit="least_squares", threshold=1)
+    mechanism = Grid(width=0.5, threshold=1)
 
     for seed in range(runs):
         _, noisy, _ = release(source, PAIR, terms, mechanism, Budget.pure(0.02), seed)

@@ -112,7 +112,7 @@ def test_a_loaded_release_says_the_same_again_and_again(releases, tmp_path):
 
 
 def test_without_noise_the_bounds_are_the_errors_themselves():
-    for mechanism in (lw.Independent(), lw.PMM(depth=7), lw.Grid(fit="least_squares"), lw.KDTree()):
+    for mechanism in (lw.Independent(), lw.PMM(depth=7), lw.Grid(), lw.KDTree()):
         found = released(mechanism, epsilon=10**6).accuracy()
 
         # A hundred thousandth of a row: the counts are whole, and the model is exact.
@@ -149,7 +149,7 @@ def test_missing_and_misfit_values_are_kept_apart():
 
 
 def test_cells_that_were_left_out_are_bounded_by_the_threshold():
-    release = released(lw.Grid(fit="threshold"), epsilon=10**6, data=table(50))
+    release = released(lw.Grid(variant="paper"), epsilon=10**6, data=table(50))
     (answer,) = (each for each in release.noisy if isinstance(each, NoisyCells))
     (found,) = release.accuracy().marginals
 
@@ -297,7 +297,7 @@ def test_a_table_that_was_not_measured_is_bounded_by_the_counts_of_fewer_columns
 
 
 def test_nothing_is_claimed_where_nothing_was_counted():
-    release = released(lw.Grid(fit="threshold"))
+    release = released(lw.Grid(variant="paper"))
 
     assert release.accuracy("a").largest_error is None
     assert release.accuracy(where={"a": 1}).upper is None

@@ -66,7 +66,7 @@ def test_a_range_that_is_open_at_both_ends_is_read_back(tmp_path):
 
 def test_one_group_has_no_pairs_of_which_anything_is_certified(tmp_path):
     schema = {"fields": [listed("v", "a", "b", required=True)]}
-    paper = lw.Microaggregation(constants="paper", intervals=2, directions=1, bins=2, damping=1)
+    paper = lw.Microaggregation(variant="paper", intervals=2, directions=1, bins=2, damping=1)
 
     use(
         lw.synthesize(TABLE.select("v"), schema, epsilon=1, mechanism=paper, neighbours="replace-one", misfits=1),
@@ -80,7 +80,7 @@ def test_a_column_of_one_category_can_be_released_by_the_published_tree(tmp_path
     use(lw.synthesize(TABLE.select(v=pl.lit("a")), schema, epsilon=1, mechanism=lw.PMM(variant="paper")), tmp_path)
 
 
-@pytest.mark.parametrize("mechanism", [lw.Grid(fit="least_squares"), lw.Grid(), lw.KDTree(), lw.PSMM(), lw.PMM()])
+@pytest.mark.parametrize("mechanism", [lw.Grid(), lw.Grid(variant="paper"), lw.KDTree(), lw.PSMM(), lw.PMM()])
 def test_cells_stay_as_many_as_memory_holds_however_many_rows_are_bought(monkeypatch, tmp_path, mechanism):
     limits = {"minimum": 0, "maximum": 10**6, "required": True}
     schema = {"fields": [{**whole(name, 0, 0), "constraints": limits} for name in "xyz"]}

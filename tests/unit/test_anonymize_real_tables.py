@@ -12,7 +12,7 @@ from lapwing.extras.evaluate.internal.schemas import check_table
     ("name", "settings"),
     [
         ("tarragona", {}),
-        ("tarragona", {"partition": "theorem", "output": "iid"}),
+        ("tarragona", {"variant": "paper"}),
         ("mimic-demo-admissions", {}),
         ("mimic-demo-admissions", {"output": "shuffle"}),
         ("teacher-climate", {"categories": "mode", "improve": False}),

@@ -144,7 +144,7 @@ class Batches(Mechanism):
         curator.ask(
             *(counts_asked(each, threshold=1, epsilon=Fraction(1, 100), notion=budget.notion) for each in grown)
         )
-        return Grid(width=0.5, threshold=2).run(curator, schema, budget / 16, rng)
+        return Grid(width=0.5, threshold=2, variant="paper").run(curator, schema, budget / 16, rng)
 
 
 def test_batches_of_questions_are_followed_draw_by_draw():

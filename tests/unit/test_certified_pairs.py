@@ -106,7 +106,7 @@ def test_nothing_is_stated_that_any_two_tables_keep(rows, epsilon, settings):
 def test_the_paper_s_constants_state_products():
     terms = Terms(relation="replace-one", rows=2000)
     model, answers = run(
-        Microaggregation(constants="paper"), FLAGS, flags(4), relation="replace-one", budget=Budget.pure(5)
+        Microaggregation(variant="paper"), FLAGS, flags(4), relation="replace-one", budget=Budget.pure(5)
     )
 
     (stated,) = pair_statements(answers, terms, model, np.random.default_rng(1))

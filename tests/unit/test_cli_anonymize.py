@@ -37,22 +37,21 @@ def test_the_notice_is_on_stderr_and_in_both_files(small, tmp_path):
 
 
 def test_the_rows_are_those_of_the_function(small, tmp_path):
-    chosen = ("--partition", "mdav", "--no-improve", "--draw", "iid", "--categories", "mode", "--rows", 50, "--seed", 7)
+    chosen = ("--partition", "mdav", "--no-improve", "--categories", "mode", "--rows", 50, "--seed", 7)
 
     said = anonymize(small, tmp_path / "out.parquet", *chosen)
 
     assert said.status == 0
-    made = lw.anonymize(
-        small, SCHEMA, 25, partition="mdav", improve=False, output="iid", categories="mode", rows=50, seed=7
-    )
+    made = lw.anonymize(small, SCHEMA, 25, partition="mdav", improve=False, categories="mode", rows=50, seed=7)
     assert pl.read_parquet(tmp_path / "out.parquet").equals(made.data)
     about = json.loads((tmp_path / "out.parquet.anonymous.json").read_text())
     assert about == json.loads(json.dumps(made.to_dict()))
     assert about["settings"] == {
         "min_group_size": 25,
+        "variant": "default",
         "partition": "mdav",
         "improve": False,
-        "output": "iid",
+        "output": "systematic",
         "categories": "mode",
         "rows": 50,
     }

@@ -26,18 +26,23 @@ FLAG = Schema.from_dict({"fields": [{"name": "flag", "type": "boolean", "constra
 EXACT = Budget.pure(10**6)
 
 
+def filtered(**settings):
+    """Return settings under which small noisy counts are left out."""
+    return Grid(variant="paper", placement="uniform", **settings)
+
+
 def kinds(answers):
     return [answer.question.kind for answer in answers]
 
 
 @pytest.mark.parametrize("budget", [Budget.pure(1), Budget.zcdp("0.5")], ids=str)
 def test_a_number_of_rows_is_bought_only_where_a_setting_needs_one_that_nobody_gives(budget):
-    bought = [run(Grid(**each), ROWS, MIXED, budget=budget)[1] for each in ({}, {"width": 0.5}, {"threshold": 9})]
+    bought = [run(filtered(**each), ROWS, MIXED, budget=budget)[1] for each in ({}, {"width": 0.5}, {"threshold": 9})]
     known = [
         run(Grid(), ROWS, MIXED, budget=budget, expected_rows=300)[1],
         run(Grid(), ROWS, MIXED, budget=budget, relation="replace-one")[1],
-        run(Grid(width=0.5, threshold=9), ROWS, MIXED, budget=budget)[1],
-        run(Grid(width=0.5, fit="least_squares"), ROWS, MIXED, budget=budget)[1],
+        run(filtered(width=0.5, threshold=9), ROWS, MIXED, budget=budget)[1],
+        run(Grid(width=0.5), ROWS, MIXED, budget=budget)[1],
     ]
 
     for answers in bought:
@@ -57,23 +62,24 @@ def test_a_number_of_rows_is_bought_only_where_a_setting_needs_one_that_nobody_g
 def test_noise_covers_all_rows_of_a_unit(max_rows, relation, scale):
     terms = Terms(relation=relation, max_rows=max_rows, expected_rows=90)
 
-    planned = Grid(width=0.5, threshold=2).plan(MIXED, Budget.pure("0.5"), terms, np.random.default_rng(1))
+    planned = filtered(width=0.5, threshold=2).plan(MIXED, Budget.pure("0.5"), terms, np.random.default_rng(1))
 
     assert planned.questions[0].noise(relation, max_rows) == NoiseLaw("laplace", Fraction(scale))
     assert [each.code for each in planned.accuracy] == ["expected_elsewhere", "cells_of_kept_grid"]
 
 
-@pytest.mark.parametrize("columns", [1, 2, 3, 5])
+@pytest.mark.parametrize("columns", [1, 2, 3, 5, 12])
 @pytest.mark.parametrize("per_noise", [0.1, 20, 1e3, 1e5, 1e9])
-def test_the_default_width_is_a_power_of_two_that_leaves_rows_in_each_cell(columns, per_noise):
-    filtered, fitted = (default_width(columns, per_noise, fit) for fit in ("threshold", "least_squares"))
+def test_the_default_width_is_where_noise_and_rounding_are_equal(columns, per_noise):
+    width = default_width(columns, per_noise, 2**20)
 
-    assert math.log2(filtered).is_integer()
-    assert math.log2(fitted).is_integer()
-    assert fitted <= filtered <= 1
-    for width, rows in ((filtered, 10), (fitted, 2)):
-        assert (1 / width) ** columns <= max(1, per_noise / rows) * 2 ** (columns / 2) * 1.001
-    assert filtered >= 2 ** -(max(0, math.log2(per_noise)) / (columns + 2) + 2.5)
+    cells = width**-columns
+    assert math.log2(width).is_integer()
+    assert width <= 1
+    assert cells <= 2**20
+    if 1 < cells < 2 ** (20 - columns) and width > 2**-16:
+        noise = math.sqrt(cells / 2) / per_noise
+        assert 2 ** -(1 + columns / 2) <= noise / (0.4 * width) <= 2 ** (1 + columns / 2)
 
 
 @pytest.mark.parametrize("scale", [Fraction(1, 100), Fraction(1), Fraction(20), Fraction(300)])
@@ -100,7 +106,7 @@ def brought(scale, cells, threshold):
 def test_duplicates_stay_in_their_one_cell():
     data = frame_of(np.full((500, 2), 0.3))
 
-    model, _ = run(Grid(width=0.25, threshold=100), data, unit_columns(2), budget=EXACT)
+    model, _ = run(filtered(width=0.25, threshold=100), data, unit_columns(2), budget=EXACT)
 
     assert (model.atoms, model.rows, model.weights.tolist()) == (1, 500, [500])
     assert (int(model.laws["x1"].starts[0]), int(model.laws["x1"].stops[0])) == (2**30, 2**31)
@@ -109,14 +115,14 @@ def test_duplicates_stay_in_their_one_cell():
 def test_a_required_flag_is_two_cells():
     data = pl.DataFrame({"flag": [True] * 30 + [False] * 12})
 
-    model, (answer,) = run(Grid(width=0.5, threshold=1), data, FLAG, budget=EXACT)
+    model, (answer,) = run(filtered(width=0.5, threshold=1), data, FLAG, budget=EXACT)
 
     assert answer.question.tree.cells == 2
     assert sorted(model.weights.tolist()) == [12, 30]
 
 
 def test_one_category_alone_is_one_cell():
-    model, (answer,) = run(Grid(width=0.5, threshold=1), pl.DataFrame({"kind": ["a"] * 9}), SOLE, budget=EXACT)
+    model, (answer,) = run(filtered(width=0.5, threshold=1), pl.DataFrame({"kind": ["a"] * 9}), SOLE, budget=EXACT)
 
     assert (answer.question.tree.depth, answer.question.tree.cells) == (0, 1)
     assert (model.atoms, model.rows) == (1, 9)
@@ -135,7 +141,7 @@ def test_a_huge_grid_with_a_small_threshold_is_refused_before_any_cell_is_counte
             data,
             unit_columns(6),
             epsilon=1,
-            mechanism=Grid(width=2**-10, threshold=3),
+            mechanism=filtered(width=2**-10, threshold=3),
             ledger=ledger,
             dataset="d",
             transcript=path,
@@ -148,7 +154,7 @@ def test_a_huge_grid_with_a_small_threshold_is_refused_before_any_cell_is_counte
 def test_few_kept_rows_are_a_warning_and_a_share_in_the_certificate():
     data = frame_of(np.random.default_rng(1).random((400, 6)))
 
-    release = lw.synthesize(data, unit_columns(6), epsilon=1, mechanism=Grid(width=2**-6), seed=1)
+    release = lw.synthesize(data, unit_columns(6), epsilon=1, mechanism=filtered(width=2**-6), seed=1)
 
     (share,) = [each.value for each in release.certificate.accuracy if each.code == "share_kept"]
     assert share < 0.5
@@ -158,7 +164,7 @@ def test_few_kept_rows_are_a_warning_and_a_share_in_the_certificate():
 def test_a_filtered_table_has_no_deviation_of_its_sum_and_says_that_it_is_biased():
     data = frame_of(np.random.default_rng(1).random((50, 2)))
 
-    release = lw.synthesize(data, unit_columns(2), epsilon=1, mechanism=Grid(width=2**-10, threshold=1))
+    release = lw.synthesize(data, unit_columns(2), epsilon=1, mechanism=filtered(width=2**-10, threshold=1))
 
     listed = release.answers
     assert listed.height == 1
@@ -169,7 +175,7 @@ def test_a_filtered_table_has_no_deviation_of_its_sum_and_says_that_it_is_biased
 def test_answers_list_each_counted_cell_with_its_labels():
     data = frame_of(np.random.default_rng(1).beta(2, 5, (600, 2)))
 
-    release = lw.synthesize(data, unit_columns(2), epsilon=2, mechanism=Grid(fit="least_squares"), seed=1)
+    release = lw.synthesize(data, unit_columns(2), epsilon=2, mechanism=Grid(), seed=1)
 
     (noisy,) = [answer for answer in release.noisy if answer.question.kind == "SparseCounts"]
     frame = release.answers.filter(pl.col("columns") != "")
@@ -178,29 +184,29 @@ def test_answers_list_each_counted_cell_with_its_labels():
 
 
 def test_a_plan_refuses_what_the_release_would_refuse():
-    for settings, message in (
-        ({"width": 2**-10, "threshold": 3}, "raise it or use wider cells"),
-        ({"width": 2**-10, "fit": "least_squares"}, "use fit='threshold' or longer edges"),
+    for mechanism, message in (
+        (filtered(width=2**-10, threshold=3), "raise it or use wider cells"),
+        (Grid(width=2**-10), "use variant='paper' or longer edges"),
     ):
         with pytest.raises(CapacityError, match=message):
-            lw.plan(unit_columns(6), expected_rows=1000, epsilon=1, mechanism=Grid(**settings))
+            lw.plan(unit_columns(6), expected_rows=1000, epsilon=1, mechanism=mechanism)
 
 
 def test_a_huge_grid_with_its_default_threshold_is_no_trouble():
     points = np.random.default_rng(1).normal(0.5, 1e-4, (2000, 6))
 
-    model, _ = run(Grid(width=2**-6), frame_of(points), unit_columns(6), expected_rows=2000)
+    model, _ = run(filtered(width=2**-6), frame_of(points), unit_columns(6), expected_rows=2000)
 
     assert model.atoms < 200
     assert model.rows > 500
 
 
-@pytest.mark.parametrize("fit", ["threshold", "least_squares"])
+@pytest.mark.parametrize("variant", ["default", "paper"])
 @pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
-def test_a_plan_asks_what_the_release_asks(fit, relation):
+def test_a_plan_asks_what_the_release_asks(variant, relation):
     rows = 300 if relation == "replace-one" else None
     for settings in ({}, {"width": 0.3}, {"threshold": 5}):
-        mechanism = Grid(fit=fit, **settings)
+        mechanism = Grid(variant=variant, **settings)
         terms = Terms(relation=relation, rows=rows, expected_rows=300)
 
         planned = mechanism.plan(MIXED, Budget.pure(1), terms, np.random.default_rng(1))
@@ -210,7 +216,7 @@ def test_a_plan_asks_what_the_release_asks(fit, relation):
 
 
 def test_the_planned_error_bounds_the_mean_total_variation_of_the_cells():
-    rng, schema, mechanism = np.random.default_rng(4), unit_columns(1), Grid(width=1 / 16)
+    rng, schema, mechanism = np.random.default_rng(4), unit_columns(1), filtered(width=1 / 16)
     points = rng.beta(2, 5, (4000, 1))
     terms = Terms(relation="add-remove", expected_rows=4000)
     stated, _ = mechanism.plan(schema, Budget.pure("0.5"), terms, rng).accuracy

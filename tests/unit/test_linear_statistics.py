@@ -90,10 +90,10 @@ def test_a_plan_names_the_questions_that_a_run_asks(mu):
 # ------------------------------------------------------------------------------------------------------ solutions
 
 
-@pytest.mark.parametrize("solver", ["max-entropy", "interior-point"])
+@pytest.mark.parametrize("variant", ["default", "paper"])
 @pytest.mark.parametrize("mu", ["microaggregation", "adaptive", "independent", "uniform"])
-def test_with_much_budget_the_tables_of_two_columns_come_out(mu, solver):
-    mechanism = LinearStatistics(mu=mu, solver=solver, points=300)
+def test_with_much_budget_the_tables_of_two_columns_come_out(mu, variant):
+    mechanism = LinearStatistics(mu=mu, variant=variant, points=300)
 
     model, _ = run(mechanism, frame_of_flags(ROWS), FOUR, budget=Budget.pure(10_000))
 
@@ -106,7 +106,7 @@ def test_with_much_budget_the_tables_of_two_columns_come_out(mu, solver):
 
 
 @spread(
-    ("solver", ["max-entropy", "interior-point"]),
+    ("variant", ["default", "paper"]),
     (
         "mechanism",
         [
@@ -119,11 +119,11 @@ def test_with_much_budget_the_tables_of_two_columns_come_out(mu, solver):
     ("epsilon", ["0.001", "1000"]),
     ("rows", [0, 1, 400]),
 )
-def test_degenerate_inputs_give_a_valid_density(mechanism, solver, epsilon, rows):
+def test_degenerate_inputs_give_a_valid_density(mechanism, variant, epsilon, rows):
     frame = frame_of_flags(ROWS[:rows])
 
     model, _ = run(
-        LinearStatistics(**{**settings_of(mechanism), "solver": solver}), frame, FOUR, budget=Budget.pure(epsilon)
+        LinearStatistics(**{**settings_of(mechanism), "variant": variant}), frame, FOUR, budget=Budget.pure(epsilon)
     )
 
     assert np.isfinite(model.weights).all()
@@ -162,13 +162,13 @@ def test_a_collapsed_density_is_told():
 
 def test_the_linear_program_is_refused_before_the_debit_where_its_extra_is_missing(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "highspy", None)
-    mechanism = LinearStatistics(solver="interior-point", points=50)
+    mechanism = LinearStatistics(variant="paper", points=50)
 
     ledger = tmp_path / "budget.db"
     account = Ledger.create_or_open(ledger)
     account.init("flags", unit="pure", limit=2, relation="add-remove", privacy_unit=FOUR.unit_label)
 
-    with pytest.raises(LapwingError, match=r"solver='interior-point' needs highspy; run .*, or use max-entropy"):
+    with pytest.raises(LapwingError, match=r"variant='paper' needs highspy; run .*, or use variant='default'"):
         lw.synthesize(frame_of_flags(ROWS), FOUR, epsilon=1, mechanism=mechanism, ledger=ledger, dataset="flags")
 
     assert account.balance("flags").spent == 0

@@ -84,7 +84,7 @@ def test_siblings_and_leaves_that_go_on_lie_under_their_parents() -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_list_of_all_cells_costs_what_their_table_costs(seed: int) -> None:
-    noisy = leaves_of(Grid(width=0.25, fit="least_squares"), seed)
+    noisy = leaves_of(Grid(width=0.25), seed)
     counted = counted_leaves(noisy, SCHEMA)
     assert counted is not None
     listed, places = counted

@@ -16,7 +16,7 @@ from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.vectors.microaggregation.mechanism import Microaggregation
 from lapwing.schema.schemas import Schema
 
-PAPER = Microaggregation(constants="paper")
+PAPER = Microaggregation(variant="paper")
 
 
 FLAGS = frame_of_flags(latent_rows(np.random.default_rng(1), 400, 4))
@@ -127,8 +127,8 @@ def refused(tmp_path, data, schema, mechanism, error, message, *, neighbours="ad
 
 def test_the_paper_s_constants_are_refused_where_its_proof_does_not_reach(tmp_path):
     cases = [
-        ("constants='paper' is for replace-one neighbours with one row per unit and a public number of rows; use", {}),
-        ("constants='paper' is for pure epsilon; leave delta out, or", {"neighbours": "replace-one", "rho": "0.5"}),
+        ("variant='paper' is for replace-one neighbours with one row per unit and a public number of rows; use", {}),
+        ("variant='paper' is for pure epsilon; leave delta out, or", {"neighbours": "replace-one", "rho": "0.5"}),
     ]
 
     for place, (message, settings) in enumerate(cases):
@@ -138,8 +138,8 @@ def test_the_paper_s_constants_are_refused_where_its_proof_does_not_reach(tmp_pa
     public = Budget.pure(1), Terms(relation="replace-one", rows=400)
     private = Budget.pure(1), Terms(relation="replace-one", max_rows=2, expected_rows=400)
     for convex_set in ("ball", "simplex"):
-        mechanism = Microaggregation(constants="paper", convex_set=convex_set)
-        with pytest.raises(ParameterError, match=r"^constants='paper' is for convex_set='box'; use"):
+        mechanism = Microaggregation(variant="paper", convex_set=convex_set)
+        with pytest.raises(ParameterError, match=r"^variant='paper' is for convex_set='box'; use"):
             mechanism.questions(flags(4), *public, np.random.default_rng(1))
     with pytest.raises(ParameterError, match="with one row per unit and a public number of rows; use"):
         PAPER.questions(flags(4), *private, np.random.default_rng(1))

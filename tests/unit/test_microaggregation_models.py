@@ -29,7 +29,7 @@ from lapwing.schema.groupings.grouping import identity
 from lapwing.schema.schemas import Schema
 
 RICH = Budget.pure(1000)
-PAPER = Microaggregation(constants="paper")
+PAPER = Microaggregation(variant="paper")
 ROWS = mixed_rows(600)
 
 
@@ -97,7 +97,7 @@ def test_intervals_keep_the_fine_shares_of_a_wide_column_and_means_only_its_mean
     assert np.flatnonzero(found > 1e-9).tolist() == [round((0 + 17 + 17 + 999) / 4)]
 
 
-@pytest.mark.parametrize("settings", [{}, {"constants": "paper", "damping": 1}], ids=str)
+@pytest.mark.parametrize("settings", [{}, {"variant": "paper", "damping": 1}], ids=str)
 def test_misfits_are_spread_over_the_values_of_a_required_flag(settings):
     data = pl.DataFrame({"f0": ["true"] * 500 + ["?"] * 500, "f1": ["true"] * 1000})
 
@@ -276,7 +276,7 @@ def test_without_noise_the_paper_s_cells_keep_their_means_where_damping_is_small
     exact_first, _ = exact_moments(rows)
 
     model, _ = run(
-        Microaggregation(constants="paper", damping=1),
+        Microaggregation(variant="paper", damping=1),
         frame_of_flags(rows),
         flags(5),
         relation="replace-one",

@@ -9,7 +9,7 @@ from helpers.transcripts import cut_after
 from lapwing.errors import ParameterError
 from lapwing.mechanisms.vectors.microaggregation.mechanism import Microaggregation
 
-PAPER = Microaggregation(constants="paper")
+PAPER = Microaggregation(variant="paper")
 FLAGS, ROWS = frame_of_flags(latent_rows(np.random.default_rng(1), 400, 4)), mixed_rows(300)
 
 

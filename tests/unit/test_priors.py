@@ -187,7 +187,7 @@ def test_a_tree_asks_the_same_with_a_prior_and_its_certificate_names_it(mechanis
     ("make", "said"),
     [
         (lambda prior: lw.PMM(variant="paper", prior=prior), "variant='paper' takes no prior"),
-        (lambda prior: lw.KDTree(fit="threshold", prior=prior), "fit='threshold' takes no prior"),
+        (lambda prior: lw.KDTree(variant="paper", prior=prior), "variant='paper' takes no prior"),
     ],
 )
 def test_published_fits_take_no_prior(make, said):

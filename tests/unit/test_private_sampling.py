@@ -130,7 +130,7 @@ def test_a_budget_for_less_than_one_row_is_refused():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"variant": "best"}, "variant must be exact or published, got 'best'; exact allows more rows"),
+        ({"variant": "best"}, "variant must be default or paper, got 'best'; default allows more rows"),
         ({"degree": 0}, "degree must be a whole number from 1 to 20, got 0"),
         ({"degree": None}, "degree must be a whole number from 1 to 20, got None"),
         ({"draws": 0}, "draws must be a whole number from 1 to 1048576, got 0"),
@@ -140,13 +140,13 @@ def test_a_budget_for_less_than_one_row_is_refused():
         ({"floor": 1.5}, "floor must be from 0.000001 to 1, got 3/2; 0.1 suits most tables"),
         ({"floor": float("nan")}, "floor must be a finite number, got 'nan'; give a number such as 0.5"),
         (
-            {"variant": "published", "floor": 0.5},
-            "the published variant needs 2 floor < 1 < ceiling - floor, and 2 (ceiling - floor - 1) at most "
+            {"variant": "paper", "floor": 0.5},
+            "variant paper needs 2 floor < 1 < ceiling - floor, and 2 (ceiling - floor - 1) at most "
             "3 ceiling**2 (1 - 2 floor), got floor 0.5 and ceiling 2; use 0.25 and 2",
         ),
         (
-            {"variant": "published", "floor": 0.49, "ceiling": 8},
-            "the published variant needs 2 floor < 1 < ceiling - floor, and 2 (ceiling - floor - 1) at most "
+            {"variant": "paper", "floor": 0.49, "ceiling": 8},
+            "variant paper needs 2 floor < 1 < ceiling - floor, and 2 (ceiling - floor - 1) at most "
             "3 ceiling**2 (1 - 2 floor), got floor 0.49 and ceiling 8; use 0.25 and 2",
         ),
     ],
@@ -220,11 +220,11 @@ def test_an_empty_table_is_refused():
 
 def test_too_many_walsh_functions_for_the_points_are_refused():
     with pytest.raises(ParameterError) as refused:
-        released(mechanism=lw.PrivateSampling(variant="published", degree=2, points=6))
+        released(mechanism=lw.PrivateSampling(variant="paper", degree=2, points=6))
 
     assert str(refused.value) == (
         "degree 2 of 3 columns has 7 Walsh functions, more than 6 points; use as many points (at most 32), a lower "
-        "degree, fewer columns or variant exact"
+        "degree, fewer columns or variant='default'"
     )
 
 
@@ -273,7 +273,7 @@ def test_the_stated_error_of_the_draw_holds_in_most_releases():
 
 
 def test_the_published_variant_draws_points_that_the_seed_fixes():
-    mechanism = lw.PrivateSampling(variant="published", degree=1, floor=0.25, points=8)
+    mechanism = lw.PrivateSampling(variant="paper", degree=1, floor=0.25, points=8)
 
     first, second = (released(mechanism=mechanism, epsilon=2000).noisy[0].question for _ in range(2))
 
@@ -291,7 +291,7 @@ class Ones:
 @pytest.mark.parametrize(("columns", "degree"), [(1, 1), (3, 1), (3, 2), (4, 2), (5, 1), (5, 2)])
 @pytest.mark.parametrize("points", [2, 4, 7, 8, 11, 12, 20])
 def test_points_that_the_seed_does_not_find_are_even_ones_or_refused(columns, degree, points):
-    mechanism = lw.PrivateSampling(variant="published", degree=degree, floor=0.25, points=points)
+    mechanism = lw.PrivateSampling(variant="paper", degree=degree, floor=0.25, points=points)
     asked = cube_schema(columns), Budget.pure(10**9)
     with suppress(ParameterError):
         (question,) = mechanism.questions(*asked, TERMS, Ones())

@@ -155,10 +155,10 @@ def test_rows_with_a_misfit_are_not_stood_for():
     assert marginal(model, ["kind"], [identity(MIXED.field("kind").domain)])[3] == 0
 
 
-@pytest.mark.parametrize("surplus", ["rescale", "lp"])
+@pytest.mark.parametrize("variant", ["default", "paper"])
 @pytest.mark.parametrize("data", [ROWS, NOTHING, ROWS.head(1)], ids=["300 rows", "no row", "one row"])
-def test_the_model_stands_for_the_public_number_of_rows(surplus, data):
-    model, _ = run(PSMM(cells=40, surplus=surplus), data, MIXED, relation="replace-one", bits=SeededBits(3))
+def test_the_model_stands_for_the_public_number_of_rows(variant, data):
+    model, _ = run(PSMM(cells=40, variant=variant), data, MIXED, relation="replace-one", bits=SeededBits(3))
 
     assert model.rows == data.height
 
@@ -186,7 +186,7 @@ def test_the_linear_program_sums_to_the_public_number(columns, is_required):
     data = frame_of(np.random.default_rng(1).random((500, columns)))
     schema = unit_columns(columns) if is_required else optional_column(columns)
 
-    public, _ = run(PSMM(cells=64, surplus="lp"), data, schema, relation="replace-one", bits=SeededBits(2))
+    public, _ = run(PSMM(cells=64, variant="paper"), data, schema, relation="replace-one", bits=SeededBits(2))
     rescaled, _ = run(PSMM(cells=64), data, schema, relation="replace-one", bits=SeededBits(2))
 
     assert public.weights.sum() == pytest.approx(500)
@@ -199,7 +199,7 @@ def test_the_linear_program_leaves_out_misfits_that_noise_does_not_explain():
     odd = pl.DataFrame({"x0": pl.Series([None] * 300, dtype=pl.Float64)})
 
     model, _ = run(
-        PSMM(cells=64, surplus="lp"),
+        PSMM(cells=64, variant="paper"),
         pl.concat([points, odd]),
         unit_columns(1),
         relation="replace-one",
@@ -214,11 +214,11 @@ def test_the_linear_program_leaves_out_misfits_that_noise_does_not_explain():
 def test_the_linear_program_is_refused_without_a_public_number(data, tmp_path):
     ledger = tmp_path / "spent.ledger"
     Ledger.create_or_open(ledger).init("d", unit="pure", limit=2, relation="add-remove", privacy_unit="row")
-    settings = {"epsilon": 1, "mechanism": PSMM(cells=40, surplus="lp")}
+    settings = {"epsilon": 1, "mechanism": PSMM(cells=40, variant="paper")}
 
-    with pytest.raises(ParameterError, match="neighbours='replace-one', or surplus='rescale'"):
+    with pytest.raises(ParameterError, match="neighbours='replace-one', or variant='default'"):
         lw.synthesize(data, MIXED, ledger=ledger, dataset="d", **settings)
-    with pytest.raises(ParameterError, match="neighbours='replace-one', or surplus='rescale'"):
+    with pytest.raises(ParameterError, match="neighbours='replace-one', or variant='default'"):
         lw.plan(MIXED, expected_rows=300, **settings)
 
     assert Ledger.open(ledger).balance("d").spent == 0
@@ -228,7 +228,7 @@ def test_what_the_linear_program_adds_does_not_end_up_in_one_cell():
     data, schema = frame_of(np.random.default_rng(1).random((4000, 1))), optional_column()
     largest = []
     for seed in range(8):
-        model, _ = run(PSMM(cells=40, surplus="lp"), data, schema, relation="replace-one", bits=SeededBits(seed))
+        model, _ = run(PSMM(cells=40, variant="paper"), data, schema, relation="replace-one", bits=SeededBits(seed))
         largest.append(model.weights.max())
 
     # A hundred rows in each cell; noise of standard deviation 2.8 in a cell and 18 in the sum.
@@ -266,7 +266,7 @@ def test_any_budget_gives_a_model(epsilon):
     for data, schema in ((ROWS, MIXED), (frame_of(np.full((9, 2), 0.5)), unit_columns(2))):
         for seed in range(3):
             model, _ = run(
-                PSMM(cells=900, surplus="lp"),
+                PSMM(cells=900, variant="paper"),
                 data,
                 schema,
                 budget=Budget.pure(epsilon),
@@ -300,12 +300,12 @@ def test_a_release_of_uneven_sides_says_in_which_distance_its_measure_is_nearest
     assert "nearest in a distance of steps between cells" in largest.text
 
 
-SOLVED = [("rescale", "add-remove"), ("rescale", "replace-one"), ("lp", "replace-one")]
+SOLVED = [("default", "add-remove"), ("default", "replace-one"), ("paper", "replace-one")]
 
 
-@pytest.mark.parametrize(("surplus", "relation"), SOLVED)
-def test_a_plan_asks_what_the_release_asks(relation, surplus):
-    data, mechanism = frame_of(np.full((900, 1), 0.1)), PSMM(surplus=surplus)
+@pytest.mark.parametrize(("variant", "relation"), SOLVED)
+def test_a_plan_asks_what_the_release_asks(relation, variant):
+    data, mechanism = frame_of(np.full((900, 1), 0.1)), PSMM(variant=variant)
     rows = 900 if relation == "replace-one" else None
 
     planned = mechanism.plan(
@@ -323,7 +323,7 @@ def test_a_plan_asks_what_the_release_asks(relation, surplus):
         "theorem_3_6",
         "largest_cell",
     ]
-    is_exact = (surplus, relation) == ("lp", "replace-one")
+    is_exact = (variant, relation) == ("paper", "replace-one")
     assert f"with the factor {2 if is_exact else 3}" in planned.accuracy[1].text
 
 

@@ -6,14 +6,23 @@ from typing import Final, Literal, get_args
 from lapwing.errors import ParameterError
 from lapwing.schema.scalars import check_row_count, is_among, safe_repr
 
-Partition = Literal["practical", "theorem", "mdav"]
-Output = Literal["systematic", "iid", "shuffle"]
+Variant = Literal["default", "paper"]
+Partition = Literal["practical", "mdav"]
+Output = Literal["systematic", "shuffle"]
 Categories = Literal["random", "mode"]
 
 MOST_ROWS: Final = 10**8
 """Synthetic rows at most."""
 
-_WORDS = {"partition": get_args(Partition), "output": get_args(Output), "categories": get_args(Categories)}
+_WORDS = {
+    "variant": get_args(Variant),
+    "partition": get_args(Partition),
+    "output": get_args(Output),
+    "categories": get_args(Categories),
+}
+
+
+_OF_DEFAULT = ("partition", "improve", "output", "categories")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +30,7 @@ class AnonymousSettings:
     """Say how a table is made anonymous; `lapwing.anonymize` tells what each setting means."""
 
     min_group_size: int = 10
+    variant: Variant = "default"
     partition: Partition = "practical"
     improve: bool = True
     output: Output = "systematic"
@@ -38,6 +48,14 @@ class AnonymousSettings:
             raise ParameterError(f"improve must be true or false, got {safe_repr(self.improve)}", code="LW304")
         if self.rows is not None:
             object.__setattr__(self, "rows", check_row_count("rows", self.rows, 1, MOST_ROWS, code="LW302"))
+        if self.variant == "paper":
+            free = type(self)(min_group_size=size, rows=self.rows)
+            other = next((name for name in _OF_DEFAULT if getattr(self, name) != getattr(free, name)), None)
+            if other is not None:
+                raise ParameterError(
+                    f"variant paper is Algorithm 1, which has no {other}; leave {other} out, or take variant default",
+                    code="LW316",
+                )
         if self.output == "shuffle" and self.rows is not None:
             raise ParameterError(
                 "output shuffle makes as many rows as are kept; leave rows out, or take another output",

@@ -139,7 +139,7 @@ def _rounded(loss: float) -> float:
 def _partition(vectors: Vectors, standardised: np.ndarray, settings: AnonymousSettings) -> np.ndarray:
     """Return the group of each unit."""
     size = settings.min_group_size
-    if settings.partition == "theorem":
+    if settings.variant == "paper":
         return theorem_partition(vectors.raw / np.sqrt(vectors.bound), len(standardised) // size)
     if settings.partition == "practical" and settings.improve:
         return practical_partition(standardised, size)
@@ -230,7 +230,7 @@ def _groups_of_rows_out(grouped: Grouped, settings: AnonymousSettings, rng: np.r
     """Return the group that each synthetic row is drawn from, in increasing order."""
     sizes = np.bincount(grouped.groups)
     rows = grouped.rows.rows if settings.rows is None else settings.rows
-    if settings.output == "iid":
+    if settings.variant == "paper":
         return np.sort(rng.choice(sizes.size, rows, p=sizes / sizes.sum()))
     ends = row_ends(sizes.astype(np.float64), rows, rng) if rows != grouped.rows.rows else np.cumsum(sizes)
     return np.repeat(np.arange(sizes.size), np.diff(ends, prepend=0))

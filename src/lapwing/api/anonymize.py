@@ -1,6 +1,6 @@
 """`lapwing.anonymize`: a k-anonymous table, apart from everything that is differentially private."""
 
-from lapwing.anonymous.settings import AnonymousSettings, Categories, Output, Partition
+from lapwing.anonymous.settings import AnonymousSettings, Categories, Output, Partition, Variant
 from lapwing.anonymous.table import AnonymousTable, anonymous_table
 from lapwing.on_demand import extra
 from lapwing.release.runs.generators import chosen_seed, generator
@@ -15,6 +15,7 @@ def anonymize(
     schema: SchemaLike,
     min_group_size: int = 10,
     *,
+    variant: Variant = "default",
     partition: Partition = "practical",
     improve: bool = True,
     output: Output = "systematic",
@@ -37,17 +38,18 @@ def anonymize(
     min_group_size : int, default 10
         The k of k-anonymity, at least 2: every figure that rows are made from is a mean or a share over at least so
         many units.
-    partition : {"practical", "theorem", "mdav"}, default "practical"
+    variant : {"default", "paper"}, default "default"
+        ``paper`` is Algorithm 1 of the reference: coarse groups with a proved bound, and for each row a group that is
+        drawn first. It takes none of the next four settings.
+    partition : {"practical", "mdav"}, default "practical"
         How groups are found: ``practical`` is the most accurate one that is fast; ``mdav`` is the method of the
-        literature, in quadratic time; ``theorem`` is Algorithm 1 of the reference, coarse and with a proved bound.
+        literature, in quadratic time.
     improve : bool, default True
-        Whether units are moved and swapped between groups while that brings groups closer together. The partition of
-        the theorem stays as it is.
-    output : {"systematic", "iid", "shuffle"}, default "systematic"
+        Whether units are moved and swapped between groups while that brings groups closer together.
+    output : {"systematic", "shuffle"}, default "systematic"
         How rows are made: ``systematic`` makes as many rows from each group as it had, as nearly as `rows` allows, and
-        draws each cell from the group's shares; ``iid`` first draws a group for each row, as the reference does;
-        ``shuffle`` deals the group's own cells out again, each column by itself, so that the counts of categories
-        stay exact. Numbers and dates are means under all three.
+        draws each cell from the group's shares; ``shuffle`` deals the group's own cells out again, each column by
+        itself, so that the counts of categories stay exact. Numbers and dates are means under both.
     categories : {"random", "mode"}, default "random"
         Whether a category is drawn from the group's shares, or the group's most frequent one.
     rows : int, 1 to 10**8, optional
@@ -77,8 +79,8 @@ def anonymize(
     References
     ----------
     Boedihardjo, Strohmer, Vershynin, "Covariance's Loss is Privacy's Gain", Algorithm 1 and Theorem 4.6. What we
-    changed: any types of columns, any number of units in a group, units of several rows. With ``partition="theorem"``
-    and ``output="iid"`` Boolean tables without missing cells are treated as there.
+    changed: any types of columns, any number of units in a group, units of several rows. With ``variant="paper"``
+    Boolean tables without missing cells are treated as there.
     Domingo-Ferrer, Mateo-Sanz, "Practical data-oriented microaggregation for statistical disclosure control" (2002),
     for ``mdav``.
 
@@ -106,6 +108,7 @@ def anonymize(
     """
     settings = AnonymousSettings(
         min_group_size=min_group_size,
+        variant=variant,
         partition=partition,
         improve=improve,
         output=output,

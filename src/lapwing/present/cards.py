@@ -25,12 +25,13 @@ from lapwing.schema.schemas import Schema
 def describe_anonymous(found: AnonymousTable) -> Document:
     """Return what an anonymous table says, without its rows."""
     settings, groups = found.settings, count_text(found.groups, "group")
+    made_by = say("anonymous.made_by", partition=settings.partition, output=settings.output, seed=found.seed)
     facts = label_facts(
         rows=say("anonymous.rows", rows=len(found.data), groups=groups, size=settings.min_group_size),
         group_of=found.unit,
         information_loss=say("anonymous.information_loss", loss=found.information_loss),
         covariance_loss=say("anonymous.covariance_loss", loss=found.covariance_loss),
-        made_by=say("anonymous.made_by", partition=settings.partition, output=settings.output, seed=found.seed),
+        made_by=say("anonymous.made_by_paper", seed=found.seed) if settings.variant == "paper" else made_by,
     )
     notice = Fact("notice", "", found.notice)
     return Document((notice, *facts), "AnonymousTable", tone="weak", hint=say("anonymous.hint"))

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from lapwing.anonymous.settings import Categories, Output, Partition
+from lapwing.anonymous.settings import Categories, Output, Partition, Variant
 from lapwing.cli import options
 from lapwing.cli.console import busy, is_quiet, speaker
 from lapwing.cli.options import flag, number
@@ -26,6 +26,7 @@ def anonymize(
     output: options.RowsOut,
     sql: Sql = None,
     db: Database = None,
+    variant: Annotated[Variant, flag("--variant", "Algorithm 1 of the paper, or the default.")] = "default",
     partition: Annotated[Partition, flag("--partition", "How groups are found.")] = "practical",
     no_improve: Annotated[
         bool, flag("--no-improve", "Do not move rows between groups to make these more alike.")
@@ -53,6 +54,7 @@ def anonymize(
                 table,
                 schema,
                 min_group_size,
+                variant=variant,
                 partition=partition,
                 improve=not no_improve,
                 output=draw,

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import chain
-from typing import ClassVar, Final, Literal, Self
+from typing import ClassVar, Final, Self
 
 import numpy as np
 
@@ -30,15 +30,13 @@ from lapwing.kernel.room.curator import Curator
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.maths.reduced_density import MOST_COLUMNS, is_well_conditioned, low_sets
 from lapwing.mechanisms.shared.base import Mechanism, Questions
-from lapwing.mechanisms.shared.settings import check_choice, check_whole
+from lapwing.mechanisms.shared.settings import Variant, check_choice, check_whole
 from lapwing.model.certificate.statements import Statement
 from lapwing.model.laws import point_laws
 from lapwing.model.model import Indexed, ReleasedModel
 from lapwing.schema.schemas import Schema
 from lapwing.schema.short import short
 from lapwing.theorems.private_sampling import draw_error
-
-Variant = Literal["exact", "published"]
 
 _FAILURE: Final = 0.05
 _ATTEMPTS: Final = 64
@@ -51,21 +49,22 @@ class PrivateSampling(Mechanism):
 
     Parameters
     ----------
-    variant : {"exact", "published"}, default "exact"
-        ``exact``: on the whole cube of at most 20 columns, in whole numbers. ``published``: the algorithm of the paper,
-        on at most 32 public random points.
+    variant : {"default", "paper"}, default "default"
+        ``default``: on the whole cube of at most 20 columns, in whole numbers. ``paper``: the published algorithm, on
+        at most 32 public random points.
     degree : int, default 2
-        Marginals of up to so many columns are kept, 1 to 20; of all columns where there are fewer.
+        Marginals of up to so many columns are kept (the paper's d), 1 to 20; of all columns where there are fewer.
     floor : float, default 0.1
-        δ: no point is less likely than this times the uniform probability. From 10^-6 to 1 (published: below 0.5).
+        δ: no point is less likely than this times the uniform probability. From 10^-6 to 1 (paper: below 0.5).
         Larger: more rows are allowed, and the density is flatter.
     draws : int or None, default None
-        How many rows; more than the budget allows are refused. By default as many as it allows, at most ``2**20``.
+        How many rows (the paper's k); more than the budget allows are refused. By default as many as it allows, at
+        most ``2**20``.
     points : int or None, default None
-        Published: m, the number of random points, at most 32. By default twice as many as there are Walsh functions of
+        Paper: m, the number of random points, at most 32. By default twice as many as there are Walsh functions of
         the degree, at most 32.
     ceiling : float, default 2.0
-        Published: Δ, the largest density times the number of points.
+        Paper: Δ, the largest density times the number of points.
 
     Raises
     ------
@@ -81,14 +80,14 @@ class PrivateSampling(Mechanism):
 
     Expected error: the drawn rows have the marginals of the density up to ``sqrt(ln(C / 0.025) / (2 k))``, for C cells
     in all, with 95 % probability. The density has those of the table exactly where none of its values is below the
-    floor; how far it is off otherwise is private. Time ``O(n p + p 2**p)``, memory ``O(2**p)``; published: some seconds
+    floor; how far it is off otherwise is private. Time ``O(n p + p 2**p)``, memory ``O(2**p)``; paper: some seconds
     at most.
 
     References
     ----------
     Boedihardjo, Strohmer and Vershynin, "Private sampling: a noiseless approach for generating differentially private
-    synthetic data" (2109.14839). Changed in ``exact``: the whole cube in place of m points, a floor in place of
-    shrinking and projecting, so that all is whole numbers and far more rows are allowed. Changed in ``published``: both
+    synthetic data" (2109.14839). Changed in ``default``: the whole cube in place of m points, a floor in place of
+    shrinking and projecting, so that all is whole numbers and far more rows are allowed. Changed in ``paper``: both
     programs are solved in rational numbers, points are drawn again (64 times at most) until they distinguish
     the marginals, and the rounding of the density to ``2**-40`` is charged.
 
@@ -108,7 +107,7 @@ class PrivateSampling(Mechanism):
     one_row_per_unit: ClassVar[bool] = True
     two_valued: ClassVar[bool] = True
 
-    variant: Variant = "exact"
+    variant: Variant = "default"
     degree: int = 2
     floor: float = 0.1
     draws: int | None = None
@@ -116,11 +115,11 @@ class PrivateSampling(Mechanism):
     ceiling: float = 2.0
 
     def __post_init__(self) -> None:
-        check_choice(self, "variant", Variant, "; exact allows more rows")
+        check_choice(self, "variant", Variant, "; default allows more rows")
         for key, most in (("degree", MOST_COLUMNS), ("draws", MOST_DRAWS), ("points", MOST_POINTS)):
             check_whole(self, key, 1, most, optional=key != "degree")
         exact_number("ceiling", self.ceiling)  # also where it is not used: the certificate shows it
-        check_density(self._floor, self._ceiling, is_reduced=self._is_published)
+        check_density(self._floor, self._ceiling, is_reduced=self._is_paper)
 
     @classmethod
     def small(cls) -> Self:
@@ -161,8 +160,8 @@ class PrivateSampling(Mechanism):
         return "drawing rows"
 
     @property
-    def _is_published(self) -> bool:
-        return self.variant == "published"
+    def _is_paper(self) -> bool:
+        return self.variant == "paper"
 
     @property
     def _floor(self) -> Fraction:
@@ -170,7 +169,7 @@ class PrivateSampling(Mechanism):
 
     @property
     def _ceiling(self) -> Fraction | None:
-        return exact_number("ceiling", self.ceiling) if self._is_published else None
+        return exact_number("ceiling", self.ceiling) if self._is_paper else None
 
     def _question(self, schema: Schema, budget: Budget, terms: Terms, rng: np.random.Generator) -> PrivateDraw:
         """Return the question for as many rows as are wanted and allowed."""
@@ -185,7 +184,7 @@ class PrivateSampling(Mechanism):
             rows=terms.rows,
             draws=draws,
             notion=budget.notion,
-            points=_points(self._size(len(columns)), len(columns), degree, rng) if self._is_published else None,
+            points=_points(self._size(len(columns)), len(columns), degree, rng) if self._is_paper else None,
             ceiling=self._ceiling,
         )
 
@@ -194,7 +193,7 @@ class PrivateSampling(Mechanism):
         columns = _cube(schema, terms)
         degree = min(self.degree, columns)
         assert terms.rows is not None
-        size = self._size(columns) if self._is_published else None
+        size = self._size(columns) if self._is_paper else None
         price = row_price(
             columns, degree, self._floor, terms.rows, notion=budget.notion, points=size, ceiling=self._ceiling
         )
@@ -216,13 +215,13 @@ class PrivateSampling(Mechanism):
         return self.draws or min(allowed, MOST_DRAWS)
 
     def _size(self, columns: int) -> int:
-        """Return the number of points of the published variant."""
+        """Return the number of points of the paper's variant."""
         sets = low_sets(columns, min(self.degree, columns))
         size = self.points or min(2 * sets, MOST_POINTS)
         if sets > size:
             raise ParameterError(
                 f"degree {self.degree} of {columns} columns has {sets} Walsh functions, more than {size} points; use "
-                f"as many points (at most {MOST_POINTS}), a lower degree, fewer columns or variant exact",
+                f"as many points (at most {MOST_POINTS}), a lower degree, fewer columns or variant='default'",
                 code="LW356",
             )
         return size

@@ -1,12 +1,15 @@
 """Checks of settings, in the same words for every mechanism; ``hint`` is the way out."""
 
-from typing import Final, get_args
+from typing import Final, Literal, get_args
 
 from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise_law import calibrate_noise, row_sensitivity
 from lapwing.kernel.terms import Terms
 from lapwing.schema.scalars import check_whole_number, is_among, safe_repr
+
+Variant = Literal["default", "paper"]
+"""``paper``: the published algorithm with its constants and post-processing, whatever of it is known to be weak."""
 
 _MOST_NOISE: Final = 2.0**34
 """Records, the noise of a whole budget on one count: far above all tables, and far enough below what noise may be for

@@ -166,7 +166,7 @@ def check_density(floor: Fraction, ceiling: Fraction | None, *, is_reduced: bool
     room = min(1 - 2 * floor, ceiling - floor - 1)
     if not isinstance(ceiling, Fraction) or room <= 0 or 2 * (ceiling - floor - 1) > 3 * ceiling**2 * room:
         raise ParameterError(
-            "the published variant needs 2 floor < 1 < ceiling - floor, and 2 (ceiling - floor - 1) at most "
+            "variant paper needs 2 floor < 1 < ceiling - floor, and 2 (ceiling - floor - 1) at most "
             f"3 ceiling**2 (1 - 2 floor), got floor {float(floor):g} and ceiling {float(ceiling):g}; use 0.25 and 2",
             code="LW316",
         )

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import Final, Literal
+from typing import Final
 
 import numpy as np
 
@@ -83,7 +83,6 @@ def shared_mass(mass: np.ndarray, parents: np.ndarray, estimate: np.ndarray, rea
     return np.where(reached == other, half, np.where(reached, mass, 0.0))
 
 
-Fit = Literal["least_squares", "threshold"]
 Cells = tuple[np.ndarray, np.ndarray]
 """Cells of a tree, as `NoisyCells.leaves`: their levels, int64 (k,), and runs of each column, int64 (k, d)."""
 MAX_FITTED: Final = 2**20  # most cells of the first level for a fit that lists them all
@@ -184,16 +183,15 @@ def check_listable(tree: CellTree) -> None:
     """Refuse a tree whose first level has too many cells for a fit that lists them all."""
     if tree.cells > MAX_FITTED:
         raise CapacityError(
-            f"fit='least_squares' lists all 2**{math.log2(tree.cells):.1f} cells that exist without any split, above "
-            f"{MAX_FITTED}; use fit='threshold' or longer edges",
+            f"variant='default' lists all 2**{math.log2(tree.cells):.1f} cells that exist without any split, above "
+            f"{MAX_FITTED}; use variant='paper' or longer edges",
             code="LW502",
         )
 
 
 def check_cell_settings(settings: object) -> None:
-    """Refuse a threshold, a fit or a placement that is none; a threshold and a placement of None are chosen."""
+    """Refuse a threshold or a placement that is none; those that are None are chosen."""
     check_whole(settings, "threshold", 1, 2**60, "; leave it out to choose", optional=True, limit="2**60")
-    check_choice(settings, "fit", Fit)
     if getattr(settings, "placement", None) is not None:
         check_choice(settings, "placement", Placement)
 

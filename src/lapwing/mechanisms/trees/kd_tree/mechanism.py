@@ -5,12 +5,11 @@ that is kept. A grid may have more cells than can be written out.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from types import MappingProxyType
-from typing import ClassVar, Final, Literal, Self
+from typing import ClassVar, Final, Self
 
 import numpy as np
 
@@ -27,13 +26,13 @@ from lapwing.maths.selection_threshold import least_safe
 from lapwing.mechanisms.shared.base import Mechanism, Questions
 from lapwing.mechanisms.shared.one_way import T, public_or_expected_rows, public_or_noisy_rows
 from lapwing.mechanisms.shared.priors import Codes, spread_codes
-from lapwing.mechanisms.shared.settings import check_choice, check_number
+from lapwing.mechanisms.shared.settings import Variant, check_choice, check_number
 from lapwing.mechanisms.shared.trees.cell_levels import epsilon_of
 from lapwing.mechanisms.shared.trees.model import Placement
 from lapwing.mechanisms.trees.kd_tree.accuracy import leaf_statements
 from lapwing.mechanisms.trees.kd_tree.cells import (
+    MAX_FITTED,
     Cells,
-    Fit,
     cells_statement,
     check_cell_settings,
     check_edge,
@@ -48,10 +47,10 @@ from lapwing.mechanisms.trees.kd_tree.prior import leaning_cells
 from lapwing.model.certificate.notices import Notice
 from lapwing.model.certificate.statements import Statement
 from lapwing.model.model import ReleasedModel
-from lapwing.schema.scalars import is_among, safe_repr
 from lapwing.schema.schemas import Schema
 from lapwing.schema.short import short
 
+MOST_TAU: Final = 10**12  # records
 LEMMA_DELTA: Final = 1e-6  # chance that Lemma 10 allows any empty cell to be split
 ROW_LEVELS: Final = 7
 """By default a cell of the last free level holds about 2**7 / epsilon rows; chosen with the next on public mixtures."""
@@ -64,16 +63,13 @@ free cells in noise scales: then noise alone splits, and keeps, less than one of
 PAPER_LEVELS: Final = 3
 """How often the paper's rule halves each column below the free levels by default: its noise grows with the depth."""
 
-AUTO_SCALES: Mapping[SplitRule, int] = MappingProxyType({"privtree": 1, "paper": 2})
-"""``tau="auto"`` in scales of the decisions' noise."""
-
+SPLIT_SCALES: Final = 1  # default of ``tau`` in scales of the decisions' noise
 MOST_SPLIT_SHARE: Final = Fraction(7, 10)  # largest default of ``split_share``
 LEAF_SCALES: Final = 3  # default of ``threshold`` in scales of the leaves' noise
 
 FINEST = 2.0**-16  # shortest default edge of a cell
-CELL_ROWS: Mapping[Fit, float] = MappingProxyType({"threshold": 10.0, "least_squares": 2.0})
-"""By default a cell would hold this many rows over epsilon if rows were spread evenly; chosen on public mixtures."""
-
+ROUNDING: Final = 0.4
+"""About how far two rows of one cell are apart, in its edges: a third of an edge in one column, more in several."""
 
 _FEW_KEPT = 0.5
 
@@ -86,37 +82,35 @@ class KDTree(Mechanism):
 
     Parameters
     ----------
-    split_rule : {"privtree", "paper"}, default "privtree"
-        ``privtree``: the test is biased against deep cells, so that its noise does not grow with the depth (Zhang et
-        al. 2016). ``paper``: the noise of each test grows with the number of levels that decide.
+    variant : {"default", "paper"}, default "default"
+        ``default``: the test is biased against deep cells, so that its noise does not grow with the depth (PrivTree);
+        all leaves are counted, and their counts fitted to non-negative ones along the tree: leaves below the threshold
+        hand their rows to their nearest relatives. ``paper``: the published algorithm: the noise of each test grows
+        with the number of levels that decide, and leaves below the threshold are left out.
     coarse : float or None, default None
         Cells with a longer edge are split without a test and for free (the paper's s1, columns having length 1). By
         default ``round(log2(epsilon * rows)) - 7`` levels are free, from 0 to 16.
     fine : float or None, default None
         Cells whose edges are no longer than this are not split (the paper's s2). By default 2**-12, from three columns
-        on 2**-10; for the paper's rule three cuts of each column below the free levels.
-    tau : "auto", "lemma10" or float, default "auto"
-        A cell is split if its noisy count is above this. ``auto``: one noise scale, by the paper's rule two, and with
-        more than 2**16 free cells as many as the logarithm of their number.
-        ``lemma10``, for the paper's rule: its choice, with which no empty cell is split but with probability 1e-6; it
-        costs much accuracy.
-    fit : {"least_squares", "threshold"}, default "least_squares"
-        ``least_squares``: all leaves are counted, and their counts fitted to non-negative ones along the tree; leaves
-        below the threshold hand their rows to their nearest relatives. ``threshold``: the paper's filter, leaves below
-        the threshold are left out; for trees with more than 2**20 free cells.
+        on 2**-10; for the paper's variant three cuts of each column below the free levels.
+    tau : float or None, default None
+        A cell is split if its noisy count is above this (the paper's τ). By default one noise scale, and with more
+        than 2**16 free cells as many as the logarithm of their number; for the paper's variant that of its Lemma 10,
+        with which no empty cell is split but with probability 1e-6. It costs much accuracy.
     threshold : int or None, default None
-        Least noisy count of a leaf that gets rows; by default three scales of the leaves' noise, and with more than
-        2**16 free cells as many as the logarithm of their number.
+        Least noisy count of a leaf that gets rows (the paper's t); by default three scales of the leaves' noise, and
+        with more than 2**16 free cells as many as the logarithm of their number.
     split_share : float or None, default None
-        Part of the budget that decides the splits, from 0.01 to 0.99. By default d / (d + 2) for d columns, at most
-        0.7: in more columns a path to a small cell is longer.
+        Part of the budget that decides the splits (the paper's ε'), from 0.01 to 0.99. By default d / (d + 2) for d
+        columns, at most 0.7: in more columns a path to a small cell is longer.
     placement : {"uniform", "centre"} or None, default None
-        Where in its cell a row lies; the paper releases the centres. By default uniform up to four columns; beyond, in
-        the middle of edges up to a quarter of their column: better for tight clusters, worse for rows spread out.
+        Where in its cell a row lies. By default uniform up to four columns; beyond, in the middle of edges up to a
+        quarter of their column: better for tight clusters, worse for rows spread out. For the paper's variant the
+        centre.
     prior : path, frame or mapping, or a list of up to 8, or None, default None
         Rows that are public or were released before, as for `Adaptive`. The fit of the leaves' counts leans towards how
         they divide between the halves of a cell, as far as the counts of its level look like it; as far mass lies where
-        they do inside a leaf. For ``least_squares`` only.
+        they do inside a leaf. Not for ``paper``.
 
     Raises
     ------
@@ -126,7 +120,7 @@ class KDTree(Mechanism):
     Notes
     -----
     Guarantee: one `SplitDecisions` and one `SparseCounts` question (and, where no number of rows is public or expected
-    and ``coarse`` or ``tau`` needs one, a `MarginalCounts` for it with 2 %): ε-DP in all, or ρ-zCDP (decisions by
+    and the tree hangs on one, a `MarginalCounts` for it with 2 %): ε-DP in all, or ρ-zCDP (decisions by
     the range of their loss, leaves with Gaussian noise, filtered ones with Laplace noise as ε²/2), for add-remove and
     replace-one neighbours and any number of rows per unit. Decision counts stay hidden.
 
@@ -139,13 +133,13 @@ class KDTree(Mechanism):
     Kreačić et al., "Differentially Private Synthetic Data Using KD-Trees", Algorithms 2-5. What we changed: decisions
     are charged for as many levels as really decide; empty cells are split with their true probability, so that any
     threshold is pure ε-DP (the paper's version needs Lemma 10's); integers and exact noise; the box is public.
-    Zhang, Xiao, Xie, "PrivTree" (2016): the rule ``privtree``, with the constants of
+    Zhang, Xiao, Xie, "PrivTree" (2016): the default test, with the constants of
     `lapwing.kernel.questions.split_decisions.question`.
 
     Examples
     --------
-    >>> KDTree(split_rule="paper", fine=0.01).tau
-    'auto'
+    >>> KDTree(fine=0.01).variant
+    'default'
     """
 
     __repr__ = short
@@ -157,27 +151,27 @@ class KDTree(Mechanism):
         "with noise."
     )
 
-    split_rule: SplitRule = "privtree"
+    variant: Variant = "default"
     coarse: float | None = None
     fine: float | None = None
-    tau: float | Literal["auto", "lemma10"] = "auto"
-    fit: Fit = "least_squares"
+    tau: float | None = None
     threshold: int | None = None
     split_share: float | None = None
     placement: Placement | None = None
     prior: object = None
 
     def __post_init__(self) -> None:
-        check_choice(self, "split_rule", SplitRule)
+        check_choice(self, "variant", Variant)
         for name in ("coarse", "fine"):
             if getattr(self, name) is not None:
                 check_edge(name, getattr(self, name))
         if self.coarse is not None and self.fine is not None and self.coarse < self.fine:
             raise ParameterError(f"coarse must be at least fine, got {self.coarse:g} and {self.fine:g}", code="LW316")
-        self._check_tau()
+        if self.tau is not None:
+            check_number(self, "tau", -MOST_TAU, MOST_TAU, "; leave it out to choose")
         check_cell_settings(self)
-        if self.prior is not None and self.fit != "least_squares":
-            raise ParameterError("fit='threshold' takes no prior; leave one of both out", code="LW316")
+        if self.prior is not None and self.variant == "paper":
+            raise ParameterError("variant='paper' takes no prior; leave one of both out", code="LW316")
         if self.split_share is not None:
             check_number(self, "split_share", 0.01, 0.99, "; leave it out to choose")
 
@@ -203,7 +197,8 @@ class KDTree(Mechanism):
         cells, weights = self._weighted(noisy, total, priors)
 
         # Model (Algorithm 1, line 12): rows in the cells, or at their centres c_i, by these weights.
-        return weighted_cells(schema, counts.tree, cells, weights, total, placement=self.placement)
+        placement = _placement(self.placement, self.variant)
+        return weighted_cells(schema, counts.tree, cells, weights, total, placement=placement)
 
     def statements(
         self, schema: Schema, terms: Terms, answers: Sequence[Answer], model: ReleasedModel, rng: np.random.Generator
@@ -211,7 +206,7 @@ class KDTree(Mechanism):
         """Say how far the model is from the table, where all leaves were counted, and over which cells."""
         (noisy,) = (answer for answer in answers if isinstance(answer, NoisyCells))
         cells = cells_statement(noisy.question)
-        if self.fit == "threshold" or self.priors:
+        if self.variant == "paper" or self.priors:
             return (cells,)
         _, weights = self._weighted(noisy, released_rows(noisy, terms.rows), ())
         return *leaf_statements(noisy, weights, model, schema, placement=self.placement, rng=rng), cells
@@ -228,7 +223,7 @@ class KDTree(Mechanism):
     @property
     def _is_steered(self) -> bool:
         """Whether the number of rows steers the tree."""
-        return self.coarse is None or self.tau == "lemma10"
+        return self.coarse is None or (self.tau is None and self.variant == "paper")
 
     def _tree(self, schema: Schema, budget: Budget, terms: Terms, rows: float) -> CellTree:
         """Return the tree before any split; a function of public or noisy numbers."""
@@ -236,7 +231,7 @@ class KDTree(Mechanism):
         per_noise = rows * float(epsilon_of(budget)) / row_sensitivity(terms.relation, terms.max_rows).l1
         free = min(MOST_FREE_LEVELS, max(0, round(math.log2(max(1.0, per_noise))) - ROW_LEVELS))
         fine = self.fine
-        if fine is None and self.split_rule == "paper":
+        if fine is None and self.variant == "paper":
             fine = (self.coarse or 2.0 ** -math.ceil(free / columns)) / 2**PAPER_LEVELS
         elif fine is None:
             fine = min(self.coarse or 1.0, 2.0**-12 if columns <= MOST_FINE else 2.0**-10)
@@ -249,12 +244,13 @@ class KDTree(Mechanism):
         """Return the decisions, None where no level can decide, and the counts of the leaves."""
         tree = self._tree(schema, budget, terms, rows)
         share = self._share(len(schema.columns)) if tree.first < tree.depth else Fraction(0)
-        least = partial(self._least, tree) if self.fit == "threshold" else None
+        least = partial(self._least, tree) if self.variant == "paper" else None
         counts = leaf_counts(schema, tree, budget * (1 - share), terms, least)
         if not share:
             return None, counts
+        rule: SplitRule = "paper" if self.variant == "paper" else "privtree"
         decisions = SplitDecisions(
-            tree=tree, rule=self.split_rule, threshold=0, epsilon=epsilon_of(budget * share), notion=budget.notion
+            tree=tree, rule=rule, threshold=0, epsilon=epsilon_of(budget * share), notion=budget.notion
         )
         decisions = replace(decisions, threshold=self._tau(decisions, terms, rows))
         decisions.check(terms, schema)
@@ -272,11 +268,11 @@ class KDTree(Mechanism):
 
     def _tau(self, decisions: SplitDecisions, terms: Terms, rows: float) -> int:
         """Return the threshold of splits as a whole number: noise is whole, so nothing lies between."""
-        if not isinstance(self.tau, str):
+        if self.tau is not None:
             return math.floor(self.tau)
         scale = decisions.noise(terms.relation, terms.max_rows).parameter
-        if self.tau == "auto":
-            return math.floor(_scales(AUTO_SCALES[self.split_rule], decisions.tree) * scale)
+        if self.variant == "default":
+            return math.floor(_scales(SPLIT_SCALES, decisions.tree) * scale)
         # Lemma 10: log((2^h + n (h' - h)) / δ), times the noise's scale.
         scales = math.log(decisions.tree.cells + round(rows) * decisions.deciding) - math.log(LEMMA_DELTA)
         return math.floor(scale * Fraction(scales))
@@ -288,39 +284,25 @@ class KDTree(Mechanism):
             return leaning_cells(noisy, priors, float(total), float(least))
         return noisy.leaves, leaf_weights(noisy, total, least)
 
-    def _check_tau(self) -> None:
-        """Refuse a tau that is neither a number nor one of the two words."""
-        tau: object = self.tau
-        is_number = isinstance(tau, float | int) and not isinstance(tau, bool) and abs(tau) <= 2**60
-        if not is_number and not is_among(tau, ("auto", "lemma10")):
-            raise ParameterError(
-                f"tau must be auto, lemma10 or a number from -2**60 to 2**60, got {safe_repr(self.tau)}", code="LW301"
-            )
-        if is_among(tau, ("lemma10",)) and self.split_rule != "paper":
-            raise ParameterError(
-                "tau='lemma10' is a choice of split_rule='paper' only, whose lemma it is; leave it out",
-                code="LW316",
-            )
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grid(Mechanism):
-    """Count the cells of a fixed grid with noise, and keep those whose noisy count reaches a threshold.
+    """Count the cells of a fixed grid with noise, and fit non-negative counts to them.
 
     Parameters
     ----------
     width : float or None, default None
-        Longest edge of a cell, columns having length 1: each column is halved until its runs are no longer. By default
-        from the number of rows, the budget and the number of columns.
+        Longest edge of a cell (the paper's w), columns having length 1: each column is halved until its runs are no
+        longer. By default from the number of rows, the budget and the number of columns.
     threshold : int or None, default None
-        Cells with a smaller noisy count are left out, and all below 1. By default so large that, expected over the
-        noise, empty cells bring 1 % of the rows; for ``fit="least_squares"`` one noise scale.
-    fit : {"threshold", "least_squares"}, default "threshold"
-        ``threshold``: the paper's filter; the grid may be huge. ``least_squares``: all cells are counted, at most
-        2**20, and their counts fitted to non-negative ones along the tree of halves of the grid; cells below the
-        threshold hand their rows to their nearest relatives.
-    placement : {"uniform", "centre"}, default "uniform"
-        Where in its cell a row lies; the paper releases the centres.
+        Cells with a smaller noisy count get no rows (the paper's t). By default one noise scale; for the paper's
+        variant so large that, expected over the noise, empty cells bring 1 % of the rows.
+    variant : {"default", "paper"}, default "default"
+        ``default``: all cells are counted, at most 2**20, and their counts fitted to non-negative ones along the tree
+        of halves of the grid: cells below the threshold hand their rows to their nearest relatives. ``paper``: the
+        published algorithm: cells below the threshold are left out; the grid may be huge.
+    placement : {"uniform", "centre"} or None, default None
+        Where in its cell a row lies. By default uniform; for the paper's variant the centre.
 
     Raises
     ------
@@ -344,25 +326,27 @@ class Grid(Mechanism):
 
     Examples
     --------
-    >>> Grid(width=0.01).fit
-    'threshold'
+    >>> Grid(width=0.01).variant
+    'default'
     """
 
     __repr__ = short
     name: ClassVar[str] = "Grid"
-    summary: ClassVar[str] = "cells of a fixed grid with many rows; for few columns, or as the baseline of KDTree"
+    summary: ClassVar[str] = "cells of a fixed grid; for few columns, or as the baseline of KDTree"
     caveat: ClassVar[str] = "thin_cells"
-    report: ClassVar[str] = "counted, with noise, the rows in the cells of a fixed grid, and kept the well filled ones."
+    report: ClassVar[str] = (
+        "counted, with noise, the rows in the cells of a fixed grid, and drew rows in the well filled ones."
+    )
 
     width: float | None = None
     threshold: int | None = None
-    fit: Fit = "threshold"
-    placement: Placement = "uniform"
+    variant: Variant = "default"
+    placement: Placement | None = None
 
     def __post_init__(self) -> None:
         if self.width is not None:
             check_edge("width", self.width)
-        check_choice(self, "placement", Placement)
+        check_choice(self, "variant", Variant)
         check_cell_settings(self)
 
     @classmethod
@@ -383,11 +367,12 @@ class Grid(Mechanism):
         is_bought = not is_given and terms.rows is None and terms.expected_rows is None
         total = released_rows(noisy, terms.rows)
         if is_bought:  # the kept cells are a part of the table
-            total = max(total if self.fit == "threshold" else 0, round(rows))
+            total = max(total if self.variant == "paper" else 0, round(rows))
         weights = leaf_weights(noisy, total, self._least(noisy.noise))
 
         # Model (line 12): rows in the cells, or at their centres c_i, by these weights.
-        return weighted_cells(schema, noisy.question.tree, noisy.leaves, weights, total, placement=self.placement)
+        placement = _placement(self.placement, self.variant) or "uniform"
+        return weighted_cells(schema, noisy.question.tree, noisy.leaves, weights, total, placement=placement)
 
     def statements(
         self, schema: Schema, terms: Terms, answers: Sequence[Answer], model: ReleasedModel, rng: np.random.Generator
@@ -396,9 +381,11 @@ class Grid(Mechanism):
         noisy = next(answer for answer in answers if isinstance(answer, NoisyCells))
         is_known = terms.rows is not None or len(answers) > 1
         cells = cells_statement(noisy.question)
-        if self.fit == "least_squares":
+        if self.variant == "default":
             weights = leaf_weights(noisy, model.rows, self._least(noisy.noise))
-            return *leaf_statements(noisy, weights, model, schema, placement=self.placement, rng=rng), cells
+            return *leaf_statements(
+                noisy, weights, model, schema, placement=self.placement or "uniform", rng=rng
+            ), cells
         if not is_known or model.rows == 0:
             return (cells,)
         share = float(noisy.counts.sum()) / model.rows
@@ -430,18 +417,18 @@ class Grid(Mechanism):
     @property
     def _is_given(self) -> bool:
         """Whether nothing hangs on the number of rows."""
-        return self.width is not None and (self.threshold is not None or self.fit == "least_squares")
+        return self.width is not None and (self.threshold is not None or self.variant == "default")
 
     def _question(self, schema: Schema, budget: Budget, terms: Terms, rows: float) -> SparseCounts:
         """Return the question that spends the budget on the cells of the grid."""
         per_noise = rows * float(epsilon_of(budget)) / row_sensitivity(terms.relation, terms.max_rows).l1
-        width = self.width or default_width(len(schema.columns), per_noise, self.fit)
+        width = self.width or default_width(len(schema.columns), per_noise, MAX_FITTED)
         tree = halving_tree(schema, width, width)
 
         def least(noise: NoiseLaw) -> int:
             return self.threshold or default_threshold(noise, tree.cells, rows)
 
-        return leaf_counts(schema, tree, budget, terms, least if self.fit == "threshold" else None)
+        return leaf_counts(schema, tree, budget, terms, least if self.variant == "paper" else None)
 
     def _least(self, noise: NoiseLaw) -> int:
         """Return the least noisy count of a fitted cell that gets rows."""
@@ -449,6 +436,11 @@ class Grid(Mechanism):
 
 
 # -- The counts of both, and what settings that are left out come to.
+
+
+def _placement(given: Placement | None, variant: Variant) -> Placement | None:
+    """Return where in its cell a row lies: the paper releases the centres."""
+    return given or ("centre" if variant == "paper" else None)
 
 
 def leaf_counts(
@@ -478,20 +470,17 @@ def _scales(usual: int, tree: CellTree) -> Fraction:
     return max(Fraction(usual), Fraction(math.log(tree.cells))) if is_huge else Fraction(usual)
 
 
-def default_width(columns: int, rows_per_noise: float, fit: Fit) -> float:
+def default_width(columns: int, rows_per_noise: float, most_cells: int) -> float:
     """Return a width of cells, a power of 2.
 
-    fit: a filter loses what is in thin cells, so that its cells grow with n: about ``(epsilon n)**(1 / (d + 2))`` of
-    them along a column, and not fewer rows in each than `CELL_ROWS` over epsilon.
+    Of ``k = w**-d`` cells those of one half carry noise of ``sqrt(k / 2) / (epsilon n)`` of the rows, and rows move by
+    `ROUNDING` edges inside a cell: w is where both are equal, ``w = (epsilon n)**(-2 / (d + 2))`` but for a constant.
 
-    >>> default_width(2, 1e5, "threshold"), default_width(2, 1e5, "least_squares")
-    (0.015625, 0.00390625)
+    >>> default_width(2, 1e5, 2**20), default_width(8, 1e5, 2**20)
+    (0.00390625, 0.25)
     """
-    every = math.log2(max(1.0, rows_per_noise))
-    levels = max(0.0, every - math.log2(CELL_ROWS[fit])) / columns
-    if fit == "threshold":
-        levels = min(levels, every / (columns + 2) + 2)
-    return float(max(FINEST, 2.0 ** -round(levels)))
+    levels = 2 * math.log2(max(1.0, math.sqrt(2) * ROUNDING * rows_per_noise)) / (columns + 2)
+    return float(max(FINEST, 2.0 ** -min(round(levels), math.floor(math.log2(most_cells) / columns))))
 
 
 def filtered_error(noise: NoiseLaw, threshold: int, cells: int, rows: int) -> float:

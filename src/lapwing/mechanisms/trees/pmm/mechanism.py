@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import ClassVar, Final, Literal, Self
+from typing import ClassVar, Final, Self
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.shared.base import Mechanism, Questions
 from lapwing.mechanisms.shared.one_way import measure_row_count, one_way_grouping, one_way_law, public_or_expected_rows
 from lapwing.mechanisms.shared.priors import Codes, spread_codes
-from lapwing.mechanisms.shared.settings import check_choice, check_whole
+from lapwing.mechanisms.shared.settings import Variant, check_choice, check_whole
 from lapwing.mechanisms.shared.trees.accuracy import (
     counted_tree,
     noise_tree,
@@ -54,9 +54,6 @@ UNCUT_SHARE: Final = Fraction(1, 20)  # of the budget, for one-way tables of the
 UNCUT_GROUPS: Final = 16
 
 
-Variant = Literal["default", "paper"]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PMM(Mechanism):
     """Cut the table into a tree of cells, count every level with noise, and make the counts consistent.
@@ -64,8 +61,8 @@ class PMM(Mechanism):
     Parameters
     ----------
     depth : int or None, default None
-        Levels of the tree below its root, 0 to 64. By default the error bound chooses, or, for the paper's variant,
-        ``ceil(log2(epsilon * rows))``; then the tree ends earlier where ``max_nodes`` is reached.
+        Levels of the tree below its root (the paper's r), 0 to 64. By default the error bound chooses, or, for
+        the paper's variant, ``ceil(log2(epsilon * rows))``; then the tree ends earlier where ``max_nodes`` is reached.
     variant : {"default", "paper"}, default "default"
         ``default``: weighted least squares on the raw counts, shrunk along the tree to what the noise leaves sure, fair
         rounding, and the budget per level that minimises the bound of least squares, with a tenth for deeper levels;

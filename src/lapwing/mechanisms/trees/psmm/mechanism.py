@@ -6,7 +6,7 @@ ask -> solve -> model: noisy counts of equal cells, the nearest measure without 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Final, Literal, Self
+from typing import ClassVar, Final, Self
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from lapwing.kernel.room.curator import Curator
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.shared.base import Mechanism, Questions
 from lapwing.mechanisms.shared.one_way import SEEN_DEVIATIONS, public_or_expected_rows, public_or_noisy_rows
-from lapwing.mechanisms.shared.settings import check_choice, check_whole
+from lapwing.mechanisms.shared.settings import Variant, check_choice, check_whole
 from lapwing.mechanisms.shared.trees.model import Placement
 from lapwing.mechanisms.trees.psmm.accuracy import (
     counted_cells,
@@ -34,9 +34,6 @@ from lapwing.model.model import ReleasedModel
 from lapwing.schema.schemas import Schema
 from lapwing.schema.short import short
 
-Surplus = Literal["rescale", "lp"]
-
-
 LIMIT: Final = 2**20
 
 
@@ -47,17 +44,17 @@ class PSMM(Mechanism):
     Parameters
     ----------
     cells : int or None, default None
-        Cells asked for, 1 to ``max_cells``; the table has at most so many, but at least one for each combination of
-        categories, special values and missing. By default as many as suit the number of rows and the noise: about
-        ``epsilon * rows / 4`` for two columns and add-remove neighbours, fewer for one.
+        Cells asked for (the paper's m), 1 to ``max_cells``; the table has at most so many, but at least one for each
+        combination of categories, special values and missing. By default as many as suit the number of
+        rows and the noise: about ``epsilon * rows / 4`` for two columns and add-remove neighbours, fewer for one.
     max_cells : int, default 65_536
         Most cells, up to 2**20.
-    surplus : {"rescale", "lp"}, default "rescale"
-        What happens to the difference between the noisy counts' sum and a public number of rows. ``rescale``: negative
-        counts are covered from positive ones, then all are scaled. ``lp``: the published linear program for a public
+    variant : {"default", "paper"}, default "default"
+        What happens to the difference between the noisy counts' sum and a public number of rows. ``default``: negative
+        counts are covered from positive ones, then all are scaled. ``paper``: the published linear program for a public
         number of rows, which also covers from what is missing; replace-one neighbours only.
-    placement : {"uniform", "centre"}, default "uniform"
-        Where in its cell a row lies.
+    placement : {"uniform", "centre"} or None, default None
+        Where in its cell a row lies. By default uniform; for the paper's variant in the middle.
 
     Raises
     ------
@@ -84,8 +81,8 @@ class PSMM(Mechanism):
 
     Examples
     --------
-    >>> PSMM(cells=1024).surplus
-    'rescale'
+    >>> PSMM(cells=1024).variant
+    'default'
     """
 
     __repr__ = short
@@ -97,14 +94,15 @@ class PSMM(Mechanism):
 
     cells: int | None = None
     max_cells: int = 65_536
-    surplus: Surplus = "rescale"
-    placement: Placement = "uniform"
+    variant: Variant = "default"
+    placement: Placement | None = None
 
     def __post_init__(self) -> None:
         check_whole(self, "max_cells", 1, LIMIT)
         check_whole(self, "cells", 1, self.max_cells, optional=True)
-        check_choice(self, "surplus", Surplus)
-        check_choice(self, "placement", Placement)
+        check_choice(self, "variant", Variant)
+        if self.placement is not None:
+            check_choice(self, "placement", Placement)
 
     @classmethod
     def small(cls) -> Self:
@@ -115,10 +113,10 @@ class PSMM(Mechanism):
         """Return one atom per cell with mass, spending exactly ``budget``."""
         del rng
         box_cells(schema, 1, self.max_cells)  # refuses too many, before a number of rows is bought
-        if self.surplus == "lp" and curator.terms.rows is None:
+        if self.variant == "paper" and curator.terms.rows is None:
             raise ParameterError(
-                "surplus='lp' is the linear program for a public number of rows, and add-remove neighbours have none, "
-                "nor have units whose rows are private; use neighbours='replace-one', or surplus='rescale'",
+                "variant='paper' is the linear program for a public number of rows, and add-remove neighbours have "
+                "none, nor have units whose rows are private; use neighbours='replace-one', or variant='default'",
                 code="LW316",
             )
 
@@ -130,8 +128,8 @@ class PSMM(Mechanism):
         # Solve (Algorithm 2, as a flow between neighbouring cells): the measure nearest to N nu.
         measure = nearest_measure(cells.within(noisy.counts), cells, self._total(curator.terms, noisy, cells))
 
-        # Model: rows in the cells, in proportion to it; the paper puts all at one y_i of the cell.
-        return measure_as_model(schema, cells, measure, curator.terms.rows, self.placement)
+        # Model: rows in the cells, in proportion to it; for the paper at one y_i of each.
+        return measure_as_model(schema, cells, measure, curator.terms.rows, self._placement)
 
     def statements(
         self, schema: Schema, terms: Terms, answers: Sequence[Answer], model: ReleasedModel, rng: np.random.Generator
@@ -144,7 +142,7 @@ class PSMM(Mechanism):
         measure = None if is_uniform else model_as_measure(model, cells)
         public = exact_total(schema, terms)
         counted = counted_cells(schema, cells, noisy.noise, counts, public)
-        return released_statements(cells, counted, measure, self.placement, rng)
+        return released_statements(cells, counted, measure, self._placement, rng)
 
     def expected(
         self, schema: Schema, budget: Budget, terms: Terms, questions: Questions, rng: np.random.Generator
@@ -154,8 +152,13 @@ class PSMM(Mechanism):
         (question,) = (each for each in questions if isinstance(each, MarginalCounts))
         cells, noise = cells_of(schema, question.groupings), question.noise(terms.relation, terms.max_rows)
         return planned_statements(
-            cells, noise, float(public_or_expected_rows(terms)), rng, is_sum_public=self.surplus == "lp"
+            cells, noise, float(public_or_expected_rows(terms)), rng, is_sum_public=self.variant == "paper"
         )
+
+    @property
+    def _placement(self) -> Placement:
+        """Where in its cell a row lies: the paper puts all at one point y_i."""
+        return self.placement or ("centre" if self.variant == "paper" else "uniform")
 
     def _chosen_cells(self, schema: Schema, terms: Terms, budget: Budget, rows: float) -> BoxCells:
         """Return as many cells as were asked for, else as many as suit the noise."""
@@ -169,7 +172,7 @@ class PSMM(Mechanism):
 
         Rows with a misfit are in no cell: where noise does not explain what was counted of them, they are taken off.
         """
-        if self.surplus == "rescale" or terms.rows is None:
+        if self.variant == "default" or terms.rows is None:
             return None
         outside = int(noisy.whole.sum() - cells.within(noisy.counts).sum())
         sd = noisy.noise.sd * math.sqrt(noisy.whole.size - cells.cells)

@@ -32,7 +32,7 @@ def check_solver() -> None:
         import highspy  # noqa: F401, PLC0415 - an extra
     except ImportError:
         raise LapwingError(
-            f"solver='interior-point' needs highspy; run {install_command('lp')}, or use max-entropy", code="LW701"
+            f"variant='paper' needs highspy; run {install_command('lp')}, or use variant='default'", code="LW701"
         ) from None
 
 

@@ -21,7 +21,7 @@ from lapwing.mechanisms.registry import MECHANISMS
 from lapwing.mechanisms.shared.base import CertifiedMeans, Mechanism, OwnPoints, Questions
 from lapwing.mechanisms.shared.one_way import public_or_expected_rows
 from lapwing.mechanisms.shared.priors import PublicRows
-from lapwing.mechanisms.shared.settings import check_choice, check_number, check_whole
+from lapwing.mechanisms.shared.settings import Variant, check_choice, check_number, check_whole
 from lapwing.mechanisms.vectors.linear_statistics.densities import (
     best_error,
     check_solver,
@@ -60,8 +60,6 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 
-Solver = Literal["max-entropy", "interior-point"]
-
 Mu = Literal["microaggregation", "adaptive", "independent", "uniform"]
 
 _EVEN: Final = 2.0  # weights with a smaller spread than this are nearly even
@@ -80,8 +78,9 @@ class LinearStatistics(Mechanism):
     bins : int, default 32
         About how many groups ordered columns have in the tables, 2 to 4096; columns with at most twice as many values
         are counted value by value.
-    mu : {"microaggregation", "adaptive", "independent", "uniform"}, path, frame or callable, default "microaggregation"
-        Where the points lie. A name: the model of that mechanism, for ``mu_share`` of the budget, or uniform. A frame,
+    mu : {"microaggregation", "adaptive", "independent", "uniform"}, path, frame, callable or None, default None
+        Where the points lie (the paper's μ, known beforehand): by default as ``microaggregation`` has it, for the
+        paper's variant uniform. A name: the model of that mechanism, for ``mu_share`` of the budget. A frame,
         or the path of a table: rows that their owner says are public. A callable: called once as ``mu(points, rng)``,
         it returns such a frame; rng is the public generator.
     mu_share : float, default 0.3
@@ -89,11 +88,11 @@ class LinearStatistics(Mechanism):
     mix_uniform : float, default 0.1
         Part of the points that is uniform, from 0 to 1.
     points : int, default 4000
-        Points of the reduced space, 1 to 262144.
-    solver : max-entropy or interior-point, default "max-entropy"
-        ``max-entropy``: the density nearest to ``mu`` in relative entropy, statistics weighed by their noise; its
-        errors are about half as large. ``interior-point``: the paper's linear program, which makes the largest distance
-        from a noisy statistic smallest.
+        Points of the reduced space (the paper's m), 1 to 262144.
+    variant : {"default", "paper"}, default "default"
+        ``default``: the density nearest to ``mu`` in relative entropy, statistics weighed by their noise; its errors
+        are about half as large. ``paper``: the published linear program, which makes the largest distance from a noisy
+        statistic smallest.
     confidence : float, default 0.95
         At which the certificate bounds all errors together, from 0.5 to 0.9999.
 
@@ -116,8 +115,8 @@ class LinearStatistics(Mechanism):
     ----------
     Boedihardjo, Strohmer, Vershynin, "Privacy of Synthetic Data: A Statistical Framework", Algorithm 1 and Theorems
     2.2, 2.3. What we changed: integer counts with exact noise; a number of rows that is noisy where it is private;
-    ``mu`` learned with a part of the budget, whose answers ``max-entropy`` fits too; the certificate afterwards, which
-    needs no assumption.
+    ``mu`` learned with a part of the budget, whose answers the default variant fits too; the certificate afterwards,
+    which needs no assumption.
 
     Examples
     --------
@@ -140,11 +139,11 @@ class LinearStatistics(Mechanism):
     statistics: tuple[str | Stat | RowFunction, ...] = ()
     degree: int = 2
     bins: int = 32
-    mu: str | PublicRows | Callable[[int, np.random.Generator], Any] | object = "microaggregation"
+    mu: str | PublicRows | Callable[[int, np.random.Generator], Any] | object = None
     mu_share: float = 0.3
     mix_uniform: float = 0.1
     points: int = 4000
-    solver: Solver = "max-entropy"
+    variant: Variant = "default"
     confidence: float = 0.95
 
     def __post_init__(self) -> None:
@@ -154,7 +153,7 @@ class LinearStatistics(Mechanism):
         shares = (("mu_share", 0.01, 0.9), ("mix_uniform", 0.0, 1.0), ("confidence", 0.5, 0.9999))
         for name, lowest, highest in shares:
             check_number(self, name, lowest, highest)
-        check_choice(self, "solver", Solver)
+        check_choice(self, "variant", Variant)
         if self.degree == 0 and not self.statistics:
             raise ParameterError(
                 "degree=0 asks for no table, and there are no statistics; give one of the two", code="LW316"
@@ -184,7 +183,7 @@ class LinearStatistics(Mechanism):
 
         # Solve: h* = argmin max_f |sum_i f(z_i) h(z_i) - b_f| over densities h on the points (step 2), or the even one.
         matrix, targets = found.program(points, schema)
-        if self.solver == "max-entropy":
+        if self.variant == "default":
             more = weighted_statistics(noting.answers, points, schema, (found.sd, found.least_rows))
             matrix, targets = (matrix, targets) if more is None else stack(*zip((matrix, targets), more, strict=True))
         h = self._density(matrix, targets, found.sd / found.least_rows)
@@ -226,7 +225,7 @@ class LinearStatistics(Mechanism):
 
     def questions(self, schema: Schema, budget: Budget, terms: Terms, rng: np.random.Generator) -> Questions:
         """Return what `run` would ask: what mu's mechanism plans, and the workload."""
-        if self.solver == "interior-point":
+        if self.variant == "paper":
             check_solver()
         of_mu, of_statistics = self._costs(budget)
         workload = self._statistics(schema, of_statistics, terms)
@@ -282,7 +281,12 @@ class LinearStatistics(Mechanism):
     @property
     def _is_named(self) -> bool:
         """Whether mu is one of ours."""
-        return isinstance(self.mu, str) and self.mu in get_args(Mu)
+        return self.mu is None or (isinstance(self.mu, str) and self.mu in get_args(Mu))
+
+    @property
+    def _mu(self) -> object:
+        """Where the points lie, chosen where that is left out."""
+        return ("uniform" if self.variant == "paper" else "microaggregation") if self.mu is None else self.mu
 
     def _statistics(self, schema: Schema, budget: Budget, terms: Terms) -> tuple[WorkloadQuestion, ...]:
         """Return the questions for the statistics."""
@@ -299,7 +303,7 @@ class LinearStatistics(Mechanism):
 
     def _costs(self, budget: Budget) -> tuple[Budget | None, Budget]:
         """Return what mu costs, if it does, and what the statistics cost."""
-        if self.mu == "uniform" or not self._is_named:
+        if self._mu == "uniform" or not self._is_named:
             return None, budget
         share = Fraction(str(self.mu_share))
         of_mu, of_statistics = budget.split([share, 1 - share])
@@ -307,7 +311,7 @@ class LinearStatistics(Mechanism):
 
     def _mechanism_of_mu(self) -> Mechanism:
         """Return the mechanism whose model mu is."""
-        return MECHANISMS[str(self.mu)]()
+        return MECHANISMS[str(self._mu)]()
 
     def _measured_mu(
         self, curator: Curator, schema: Schema, budget: Budget | None, rng: np.random.Generator
@@ -315,7 +319,7 @@ class LinearStatistics(Mechanism):
         """Return where points lie: what a mechanism learns from a budget, or public rows; None for uniform points."""
         if budget is not None:
             return self._mechanism_of_mu().run(curator, schema, budget, rng)
-        assert isinstance(self.mu, PublicRows) or self.mu == "uniform", "the api codes public rows"
+        assert isinstance(self.mu, PublicRows) or self._mu == "uniform", "the api codes public rows"
         return self.mu if isinstance(self.mu, PublicRows) else None
 
     def _density(self, matrix: "csr_array", targets: np.ndarray, noise: float) -> np.ndarray:
@@ -323,7 +327,7 @@ class LinearStatistics(Mechanism):
         seen = np.flatnonzero(np.diff(matrix.indptr))
         if not seen.size:
             return np.full(matrix.shape[1], 1.0 / matrix.shape[1])
-        if self.solver == "interior-point":
+        if self.variant == "paper":
             return minimax_density(matrix[seen], targets[seen])[0]
         return max_entropy_density(matrix[seen], targets[seen], noise)[0]
 

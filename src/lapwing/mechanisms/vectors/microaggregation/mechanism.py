@@ -23,7 +23,7 @@ from lapwing.kernel.room.curator import Curator
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.shared.base import Mechanism, Questions
 from lapwing.mechanisms.shared.one_way import public_or_expected_rows
-from lapwing.mechanisms.shared.settings import check_choice, check_number, check_whole
+from lapwing.mechanisms.shared.settings import Variant, check_choice, check_number, check_whole
 from lapwing.mechanisms.shared.vectors.certified_pairs import pair_statements, planned_noise
 from lapwing.mechanisms.shared.vectors.means import CellSettings
 from lapwing.mechanisms.shared.vectors.row_vectors import (
@@ -51,8 +51,6 @@ from lapwing.schema.scalars import is_among, safe_repr
 from lapwing.schema.schemas import Schema
 from lapwing.schema.short import short
 
-Constants = Literal["tight", "paper"]
-
 ALL_ROWS: Final = 2.0**60  # so many rows that every question is asked
 
 
@@ -62,8 +60,8 @@ class Microaggregation(Mechanism):
 
     Parameters
     ----------
-    constants : {"tight", "paper"}, default "tight"
-        ``tight``: exact sensitivities, cells by the rules below. ``paper``: Algorithm 2 with its noise, net and
+    variant : {"default", "paper"}, default "default"
+        ``default``: exact sensitivities, cells by the rules below. ``paper``: Algorithm 2 with its noise, net and
         damping; replace-one neighbours with one row per unit, and pure ε.
     convex_set : {"box", "ball", "simplex"} or callable, default "box"
         Where the means of rows lie. ``box``: inside the bounds of the schema. ``ball``, ``simplex``: columns are
@@ -84,7 +82,8 @@ class Microaggregation(Mechanism):
     bins : int or None, default None
         Cells along each direction, 2 to 4096. By default as many as the noise allows, more for larger eigenvalues.
     damping : int or None, default None
-        Sums of cells are divided by at least so many rows. By default the standard deviation of the noise on a sum.
+        Sums of cells are divided by at least so many rows (the paper's b). By default the standard deviation of the
+        noise on a sum; for the paper's variant that of its formula (5.16).
     calibrate : bool, default True
         Whether the means are moved so that they have the noisy one-way marginals.
     fit_moments : bool, default True
@@ -100,7 +99,7 @@ class Microaggregation(Mechanism):
     -----
     Guarantee: a `MarginalCounts` for each column that is wider than its groups, two `CellSums` for the totals, one
     `SecondMoment`, two `CellSums` for the cells: ε-DP in all, or ρ-zCDP, for add-remove and replace-one neighbours and
-    any number of rows per unit; ``constants="paper"``: a third of ε each on second moment, counts and damped means,
+    any number of rows per unit; ``variant="paper"``: a third of ε each on second moment, counts and damped means,
     replace-one neighbours only.
 
     Expected error: `lapwing.anonymous.covariance_loss` has the theorems' bounds. Noise moves one-way marginals by about
@@ -110,7 +109,7 @@ class Microaggregation(Mechanism):
     References
     ----------
     Boedihardjo, Strohmer, Vershynin, "Covariance's Loss is Privacy's Gain", Algorithm 2 and Theorems 5.8-5.11. What we
-    changed with ``constants="tight"``: sums in place of damped means, so that noise falls with the cell's rows; centred
+    changed with the default variant: sums in place of damped means, so that noise falls with the cell's rows; centred
     coding and exact sensitivities; product cells along directions above the edge of noise; means fitted to the noisy
     second moment, which is post-processing.
 
@@ -130,7 +129,7 @@ class Microaggregation(Mechanism):
     )
     not_proved: ClassVar[Statement] = Statement("not_proved_of_uncounted")
 
-    constants: Constants = "tight"
+    variant: Variant = "default"
     convex_set: ConvexSet | Callable[[np.ndarray], np.ndarray] = "box"
     numbers: Numbers = "intervals"
     intervals: int = INTERVALS
@@ -142,7 +141,7 @@ class Microaggregation(Mechanism):
     fit_moments: bool = True
 
     def __post_init__(self) -> None:
-        check_choice(self, "constants", Constants, "; tight is more accurate")
+        check_choice(self, "variant", Variant, "; default is more accurate")
         if not callable(self.convex_set) and not is_among(self.convex_set, get_args(ConvexSet)):
             raise ParameterError(
                 f"convex_set must be box, ball, simplex or a callable, got {safe_repr(self.convex_set)}; a callable is "
@@ -175,7 +174,7 @@ class Microaggregation(Mechanism):
         # Ask and solve (Algorithm 2, steps 2 to 13): S + R, cells F_1..F_s in the span of its leading eigenvectors,
         # noisy weights and means of the cells, projected on simplex and K.
         details: Details = {}
-        if self.constants == "paper":
+        if self.variant == "paper":
             damping = self._paper_damping(coordinates, budget, curator.terms)  # step 8: b
             found = paper_means(curator, coordinates, budget, damping, project)
         else:
@@ -230,7 +229,7 @@ class Microaggregation(Mechanism):
             box = projector(coordinates)
             corners = np.array([[-1.0], [-0.5], [0.0], [0.5], [1.0]]) * np.ones(coordinates.size)
             check_projection(self.convex_set, box(np.concatenate((corners, np.eye(coordinates.size)))), box)
-        if self.constants == "paper":
+        if self.variant == "paper":
             self._check_paper(budget, terms)
         settings = self._cells(schema, coordinates)
         cells, most = fixed_cells(coordinates, settings) or 1, settings.most_cells
@@ -259,7 +258,7 @@ class Microaggregation(Mechanism):
 
     def _coordinates(self, schema: Schema) -> Coordinates:
         """Return the coordinates of the columns."""
-        coding: Literal["unit", "centred"] = "unit" if self.constants == "paper" else "centred"
+        coding: Literal["unit", "centred"] = "unit" if self.variant == "paper" else "centred"
         if callable(self.convex_set):
             for field in schema.columns:
                 if field.domain.specials or field.domain.missing or (field.is_categorical and field.domain.values != 2):
@@ -269,20 +268,20 @@ class Microaggregation(Mechanism):
                         code="LW355",
                     )
             return row_coordinates(schema, "means", self.intervals, coding=coding)
-        if self.constants == "paper" and self.convex_set != "box":
-            raise ParameterError("constants='paper' is for convex_set='box'; use constants='tight'", code="LW316")
+        if self.variant == "paper" and self.convex_set != "box":
+            raise ParameterError("variant='paper' is for convex_set='box'; use variant='default'", code="LW316")
         return row_coordinates(schema, self.numbers, self.intervals, self.convex_set, coding=coding)
 
     def _check_paper(self, budget: Budget, terms: Terms) -> None:
         """Refuse the paper's constants where its proof does not reach."""
         if budget.notion != "pure":
             raise ParameterError(
-                "constants='paper' is for pure epsilon; leave delta out, or use constants='tight'", code="LW316"
+                "variant='paper' is for pure epsilon; leave delta out, or use variant='default'", code="LW316"
             )
         if terms.rows is None:
             raise ParameterError(
-                "constants='paper' is for replace-one neighbours with one row per unit and a public number of rows; "
-                "use constants='tight'",
+                "variant='paper' is for replace-one neighbours with one row per unit and a public number of rows; "
+                "use variant='default'",
                 code="LW316",
             )
 
@@ -295,7 +294,7 @@ class Microaggregation(Mechanism):
         self, schema: Schema, coordinates: Coordinates, budget: Budget, terms: Terms, rows: float
     ) -> tuple[tuple[MarginalCounts | SecondMoment | CellSums, ...], float]:
         """Return the questions, with one cell in place of those that answers choose, and the most cells."""
-        if self.constants == "paper":
+        if self.variant == "paper":
             moment, (of_rows, of_means) = paper_questions(coordinates, budget)
             counts = CellSums(coordinates=coordinates, projection=None, summed="rows", cost=of_rows)
             damping = self._paper_damping(coordinates, budget, terms)
