@@ -105,7 +105,9 @@ ADDED = [
     "anonymize(data, schema, min_group_size=10, *, variant='default', partition='practical', improve=True, "
     "output='systematic', categories='random', rows=None, seed=None)",
     "KDTree.prior",
-    "PMM(*, depth=None, variant='default', consistency='uniform', max_nodes=4194304, placement='uniform', prior=None)",
+    "PMM(*, depth=None, variant='default', consistency='uniform', max_nodes=4194304, placement='uniform', metric=None, "
+    "prior=None)",
+    "PMM.metric",
     "PMM.prior",
     "Query.file",
     "Release.tables",

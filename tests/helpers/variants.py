@@ -44,8 +44,14 @@ def _made(settings, **changed):
         return None
 
 
+LINE = ((0, 1, 2), (1, 0, 1), (2, 1, 0))
+METRICS = (("euclidean", "x", "y"), ("hierarchy", "kind"), ("distances", "kind", ("a", "b", "c"), LINE))
+
+
 def variants():
     """Yield settings of all mechanisms: small ones, with one choice each; with a second where it needs one."""
+    for metric, variant in itertools.product(METRICS, ("default", "paper")):
+        yield MECHANISMS["pmm"](depth=3, metric=metric, variant=variant)
     for kind in MECHANISMS.values():
         small, named = kind.small(), choices(kind)
         yield small

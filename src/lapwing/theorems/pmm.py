@@ -13,7 +13,8 @@
 | Corollary 3.7 | `corollary_3_7` | constants in place of O; d = 1: fewer cells, 2/3 for 1/2 |
 | Algorithms 3, 4 | `PMM(variant="paper")`, `lapwing.mechanisms.trees.pmm.consistency.greedy_leaves` | – |
 | Theorem 4.1, Lemma A.1 | `theorem_4_1` | its proof is for add-remove; replace-one costs double |
-| (4.1): Δ and δ of any metric | `nested_cells`, `MetricTree` | trees not binary; undivided cells do not count |
+| (4.1): any metric | `PMM(metric=("hierarchy", "code"))` | the tree halves columns of the schema |
+| (4.1): Δ and δ of a tree of cells | `nested_cells`, `MetricTree` | trees not binary; undivided cells do not count |
 | Theorem 4.2, Lemmas 4.6 to 4.10 | `theorem_4_2` | faithful |
 | Theorem 4.3, (A.4) | `theorem_4_3` | also for an exact root (replace-one) |
 | Section 4.2, uniform, proportional | `PMM(variant="paper", consistency="proportional")` | faithful |
@@ -283,8 +284,8 @@ def corollary_3_7(n: float, epsilon: float, d: int) -> float:
     -------
     float
         The least `theorem_3_6` of cells whose number along an edge doubles, up to 2^18 cells in all. The paper's rates:
-        ``(epsilon n)^(-1/d)`` from three columns on, with a logarithm for two, and ``(epsilon n)^(-1/2)`` for one; there
-        fewer cells than its ``epsilon n`` give ``(epsilon n)^(-2/3)``.
+        ``(epsilon n)^(-1/d)`` from three columns on, with a logarithm for two, and ``(epsilon n)^(-1/2)`` for one;
+        fewer cells than its ``epsilon n`` give ``(epsilon n)^(-2/3)`` there.
 
     Examples
     --------

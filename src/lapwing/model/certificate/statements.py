@@ -16,6 +16,7 @@ MOST: Final = 1e300
 SHARE: Final = "share of the rows"
 VARIATION: Final = "total variation"
 LENGTH: Final = "of a column's length"
+FARTHEST: Final = "of the largest distance"
 COORDINATE: Final = "of a coordinate's unit"
 STATISTIC: Final = "of a statistic's unit"
 
@@ -24,6 +25,7 @@ UNITS: Final = {
     SHARE: 1.0,
     VARIATION: 1.0,
     LENGTH: 1.0,
+    FARTHEST: 1.0,
     COORDINATE: MOST,
     STATISTIC: MOST,
     "cells": MOST,
@@ -68,6 +70,7 @@ _of_pairs = partial(_bound, is_widened=True)
 _of_cells = partial(_of_model, "cells", source="docs/kd-tree.md")
 _CONFIDENT: Final = {"confidence": float, "unit": str}
 _DISTANCE: Final = {"columns": _Names}
+_OWN: Final = {**_DISTANCE, "metric": str, "farthest": float, "measure": str}
 _SIMULATED: Final = {"draws": int, "error": float}
 _IN_TREE: Final = {"halvings": int}
 
@@ -100,6 +103,9 @@ FORMS: Final[Mapping[str, Form]] = {
     # of trees and cells
     "distance": _bound(LENGTH, _DISTANCE, "simulation", is_widened=True),
     "distance_unknown": Form(LENGTH, _DISTANCE, "simulation", is_widened=True),
+    "own_distance": _bound(FARTHEST, _OWN, "simulation", source="docs/pmm.md", is_widened=True),
+    "expected_own_distance": _expected(FARTHEST, {"rows": int, **_OWN}, source="docs/pmm.md"),
+    "largest_own_cell": _of_model(FARTHEST, {"cells": int, "metric": str}, source="docs/pmm.md"),
     "largest_cell": _of_model(LENGTH, {"cells": int}, source="docs/pmm.md"),
     "largest_cell_in_steps": _of_model(LENGTH, {"cells": int}, source="docs/pmm.md"),
     "expected_distance": _expected(LENGTH, {"rows": int, **_DISTANCE}),

@@ -11,8 +11,9 @@ from lapwing.kernel.noise_law import NoiseLaw, row_sensitivity
 from lapwing.kernel.questions.tree_counts.question import NoisyTree, TreeCounts
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.shared.trees.budget import Root, paper_scales
-from lapwing.mechanisms.shared.trees.flows import CutColumn, cell_metric, is_line
+from lapwing.mechanisms.shared.trees.flows import CutColumn, cell_metric, is_line, nested_metric
 from lapwing.mechanisms.shared.trees.model import Placement, leaf_shares, tree_splits
+from lapwing.mechanisms.shared.trees.own_metrics import MEASURES, OwnMetric
 from lapwing.mechanisms.shared.trees.shapes import TreeShape
 from lapwing.mechanisms.shared.trees.simulation import (
     NoiseTree,
@@ -33,14 +34,23 @@ PLAN_DRAWS: Final = (4, 200)  # A plan simulates its tree at least and at most s
 
 
 def noise_tree(
-    question: TreeCounts, noises: Sequence[NoiseLaw | None], schema: Schema, *, is_root_exact: bool
+    question: TreeCounts,
+    noises: Sequence[NoiseLaw | None],
+    schema: Schema,
+    *,
+    is_root_exact: bool,
+    metric: OwnMetric | None = None,
 ) -> NoiseTree:
     """Return a tree's cells and noise without its counts."""
     domains = [schema.field(name).domain for name in question.columns]
     sizes = []
     for level in range(len(question.costs)):
-        parts = zip(question.hierarchies, domains, question.depths(level), strict=True)
-        sizes.append(cell_diameters([diameters(nested, domain, depth) for nested, domain, depth in parts]))
+        cut = list(zip(question.hierarchies, question.depths(level), strict=True))
+        if metric is not None:
+            sizes.append(metric.sizes(dict(zip(question.columns, cut, strict=True)), question.columns))
+            continue
+        parts = zip(cut, domains, strict=True)
+        sizes.append(cell_diameters([diameters(nested, domain, depth) for (nested, depth), domain in parts]))
     kinds = [law.kind for law in noises if law is not None]
     parameters = [math.inf if law is None else float(law.parameter) for law in noises]
     if is_root_exact:
@@ -48,7 +58,9 @@ def noise_tree(
     return NoiseTree(splits=tree_splits(question), diameters=tuple(sizes), kind=kinds[0], parameters=tuple(parameters))
 
 
-def counted_tree(noisy: NoisyTree, tree: NoiseTree, schema: Schema, rows: int | None) -> CountedTree:
+def counted_tree(
+    noisy: NoisyTree, tree: NoiseTree, schema: Schema, rows: int | None, metric: OwnMetric | None = None
+) -> CountedTree:
     """Return the noisy counts of a tree; rows: the number of rows, where the root is exact."""
     question = noisy.question
     domains = [schema.field(name).domain for name in question.columns]
@@ -58,8 +70,13 @@ def counted_tree(noisy: NoisyTree, tree: NoiseTree, schema: Schema, rows: int | 
     levels = list(noisy.levels)
     if tree.parameters[0] == 0:
         levels[0] = np.full(question.shapes[0], rows)
-    metric = cell_metric(columns, tree.splits)
-    return CountedTree(levels=tuple(levels), kind=tree.kind, parameters=tree.parameters, metric=metric)
+    if metric is None:
+        cells = cell_metric(columns, tree.splits)
+    elif metric.spans and set(metric.columns) == set(question.columns):
+        cells = cell_metric(columns, tree.splits, metric.shares(question.columns))
+    else:
+        cells = nested_metric(tree.splits, tree.diameters)
+    return CountedTree(levels=tuple(levels), kind=tree.kind, parameters=tree.parameters, metric=cells)
 
 
 def released_statements(
@@ -70,17 +87,39 @@ def released_statements(
     *,
     placement: Placement,
     rng: np.random.Generator,
+    metric: OwnMetric | None = None,
 ) -> tuple[Statement, ...]:
     """State how far a released model is from the table, whatever made its counts consistent."""
     shares = leaf_shares(model, noisy.question)
     bound = 1.0 if shares is None else stated_distance(counted, shares, placement, rng)
+    if metric is not None:
+        return Statement("own_distance", bound, _of_metric(metric)), _largest_own(noisy.question, tree, metric)
     return Statement("distance", bound, {"columns": noisy.question.columns}), largest_cell(
         math.prod(noisy.question.shapes[-1]), tree.resolution
     )
 
 
+def _of_metric(metric: OwnMetric) -> dict[str, object]:
+    """Return what statements say of a metric."""
+    return {
+        "columns": metric.columns,
+        "metric": metric.kind,
+        "farthest": metric.farthest,
+        "measure": MEASURES[metric.kind],
+    }
+
+
+def _largest_own(question: TreeCounts, tree: NoiseTree, metric: OwnMetric) -> Statement:
+    cells = math.prod(question.shapes[-1])
+    return Statement("largest_own_cell", tree.resolution, {"cells": cells, "metric": metric.kind})
+
+
 def planned_statements(
-    question: TreeCounts, tree: NoiseTree, rows: float, rng: np.random.Generator | None
+    question: TreeCounts,
+    tree: NoiseTree,
+    rows: float,
+    rng: np.random.Generator | None,
+    metric: OwnMetric | None = None,
 ) -> tuple[Statement, ...]:
     """State what is expected of a release before it is made.
 
@@ -89,6 +128,8 @@ def planned_statements(
     expected = {"columns": question.columns, "rows": round(rows)}
     if rng is None:
         bound = theorem_4_2(_deltas(tree), _scales(tree), n=rows, resolution=tree.resolution)
+        if metric is not None:
+            return _expected_own(bound, question, tree, rows, metric)
         return Statement("expected_distance", bound, expected), largest_cell(
             math.prod(question.shapes[-1]), tree.resolution
         )
@@ -98,11 +139,20 @@ def planned_statements(
     resolutions = [float(sizes.max()) for sizes in tree.diameters]
     # Twice the noise, as a fit that shrinks may double what flows between siblings.
     stopped = stopped_bound(_deltas(tree), tree.variances, resolutions, rows=rows / 2)
+    if metric is not None:
+        return _expected_own(min(stopped, whole), question, tree, rows, metric)
     return (
         Statement("expected_distance", min(stopped, whole), expected),
         Statement("simulated_bound", whole, {"draws": draws, "error": error}),
         largest_cell(math.prod(question.shapes[-1]), tree.resolution),
     )
+
+
+def _expected_own(
+    bound: float, question: TreeCounts, tree: NoiseTree, rows: float, metric: OwnMetric
+) -> tuple[Statement, ...]:
+    stated = Statement("expected_own_distance", bound, {"rows": round(rows), **_of_metric(metric)})
+    return stated, _largest_own(question, tree, metric)
 
 
 def paper_statement(shape: TreeShape, depth: int, terms: Terms, budget: Budget, rows: float) -> Statement | None:

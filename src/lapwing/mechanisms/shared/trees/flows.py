@@ -7,13 +7,14 @@ taken, so that what a deep level takes back costs nothing: on one line this is t
 
 import functools
 import itertools
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
-from lapwing.mechanisms.shared.trees.trees import AxisSplit, Family, along
+from lapwing.mechanisms.shared.trees.trees import AxisSplit, Family, along, level_shapes
 from lapwing.schema.groupings.domains import Domain
 from lapwing.schema.groupings.hierarchies import Hierarchy
 
@@ -29,7 +30,8 @@ class CellMetric:
     of the run of codes; 0 where its codes do not lie on a line. A code of a column that is not continuous has the
     length of a step to the next; inner: per level, float64 of the level's shape, what a row of a cell moves at most, on
     average, to lie anywhere in the cell alike; blur: what moving a row within its code costs on average, where several
-    columns are ordered and some are not continuous.
+    columns are ordered and some are not continuous; is_euclidean: whether lengths add up by their squares, in place of
+    the largest counting; sizes: where the diameters of cells alone are known, and all lengths are 0, these.
     """
 
     splits: tuple[AxisSplit, ...]
@@ -37,6 +39,29 @@ class CellMetric:
     lengths: tuple[tuple[Floats, ...], ...]
     inner: tuple[Floats, ...]
     blur: float
+    is_euclidean: bool = False
+    sizes: tuple[Floats, ...] | None = None
+
+    def until(self, depth: int) -> "CellMetric":
+        """Return that of the first levels."""
+        first = slice(0, depth + 1)
+        return replace(
+            self,
+            splits=self.splits[:depth],
+            cut=self.cut[:depth],
+            lengths=self.lengths[first],
+            inner=self.inner[first],
+            sizes=None if self.sizes is None else self.sizes[first],
+        )
+
+    @property
+    def farthest(self) -> Floats:
+        """What it costs at most, by level, to move one law on the cells onto another, float64 (levels,)."""
+        if self.sizes is not None:
+            return np.cumsum([0.0, *(float(each.max()) for each in self.sizes[:-1])])
+        # The difference, of size 2 at most, crosses each parent along the axis that is cut; what jumps is at most 1.
+        longest = [float(self.lengths[level][column].max()) for level, column in enumerate(self.cut)]
+        return 1 + 2 * np.cumsum([0.0, *longest])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,15 +101,34 @@ def is_line(domain: Domain) -> bool:
     return domain.ordered and domain.values > (1 if domain.continuous else 2)
 
 
-def cell_metric(columns: Sequence[CutColumn], splits: Sequence[AxisSplit]) -> CellMetric:
-    """Return where the mass of the cells of a tree lies whose levels are contingency tables, an axis per column."""
+def nested_metric(splits: Sequence[AxisSplit], sizes: Sequence[Floats]) -> CellMetric:
+    """Return where the mass of the cells lies in a metric of which their diameters alone are known."""
+    shapes = level_shapes(splits, sizes[0].ndim)
+    whole = tuple(np.broadcast_to(each, shape) for each, shape in zip(sizes, shapes, strict=True))
+    axes = sizes[0].ndim
+    lengths = tuple(tuple(along(np.zeros(groups), axis, axes) for axis, groups in enumerate(shape)) for shape in shapes)
+    cut = tuple(split.axis for split in splits)
+    return CellMetric(splits=tuple(splits), cut=cut, lengths=lengths, inner=whole, blur=0.0, sizes=whole)
+
+
+def cell_metric(
+    columns: Sequence[CutColumn], splits: Sequence[AxisSplit], spans: Sequence[float] | None = None
+) -> CellMetric:
+    """Return where the mass of the cells of a tree lies whose levels are contingency tables, an axis per column.
+
+    spans: for Euclidean distances the length of each column; without, each has 1 and the largest difference counts.
+    """
     depths, axes, sides = [0] * len(columns), len(columns), []
     for level in range(len(splits) + 1):
         if level:
             depths[splits[level - 1].axis] += 1
         runs = [column.lengths(depth) for column, depth in zip(columns, depths, strict=True)]
+        if spans is not None:
+            # What lies on no line is at distance 1, whatever the span.
+            stretched = zip(runs, spans, strict=True)
+            runs = [(np.where(long > 0, side * span, side), long * span) for (side, long), span in stretched]
         sides.append([(along(side, axis, axes), along(long, axis, axes)) for axis, (side, long) in enumerate(runs)])
-    return metric_of(columns, splits, [split.axis for split in splits], sides)
+    return metric_of(columns, splits, [split.axis for split in splits], sides, spans)
 
 
 Sides = Sequence[tuple[Floats, Floats]]
@@ -92,19 +136,28 @@ Sides = Sequence[tuple[Floats, Floats]]
 
 
 def metric_of(
-    columns: Sequence[CutColumn], splits: Sequence[AxisSplit], cut: Sequence[int], sides: Sequence[Sides]
+    columns: Sequence[CutColumn],
+    splits: Sequence[AxisSplit],
+    cut: Sequence[int],
+    sides: Sequence[Sides],
+    spans: Sequence[float] | None = None,
 ) -> CellMetric:
-    """Return where the mass of the cells of a tree lies; sides: of each level."""
+    """Return where the mass of the cells of a tree lies; sides: of each level; spans: as for `cell_metric`."""
     lines = [column for column in columns if column.is_line]
-    steps = [column.step for column in lines if column.step]
+    lengths = zip(columns, spans or (1.0,) * len(columns), strict=True)
+    steps = [column.step * span for column, span in lengths if column.step]
     # Two of k points on [-1/2, 1/2]: the mean of the largest of their sizes is k / (2 (k + 1)).
     blur = max(steps) * len(steps) / (2 * (len(steps) + 1)) if steps and len(lines) > 1 else 0.0
+    if blur and spans is not None:
+        blur = math.hypot(*steps) / math.sqrt(12)
+    inner = _inner if spans is None else _inner_euclidean
     return CellMetric(
         splits=tuple(splits),
         cut=tuple(cut),
         lengths=tuple(tuple(long for _, long in level) for level in sides),
-        inner=tuple(_inner(level, is_continuous=not steps) for level in sides),
+        inner=tuple(inner(level, is_continuous=not steps) for level in sides),
         blur=blur,
+        is_euclidean=spans is not None,
     )
 
 
@@ -124,6 +177,20 @@ def _inner(sides: Sides, *, is_continuous: bool) -> Floats:
     return np.where(is_apart, largest, largest * part)
 
 
+def _inner_euclidean(sides: Sides, *, is_continuous: bool) -> Floats:
+    """Return the same for Euclidean distances.
+
+    From the corner of a box the mean square of the distance is a third of that of the diagonal, or, where the ends of a
+    side have all weight, half; elsewhere no more than 1.
+    """
+    shape = np.broadcast_shapes(*(side.shape for side, _ in sides))
+    squares, is_apart = np.zeros(shape), np.zeros(shape, dtype=np.bool_)
+    for side, length in sides:
+        squares = squares + side**2
+        is_apart |= (side > 0) & (length == 0)
+    return np.where(is_apart, 1.0, np.minimum(1.0, np.sqrt(squares / (3 if is_continuous else 2))))
+
+
 def flow_costs(levels: Sequence[Floats], metric: CellMetric) -> Floats:
     """Return what it costs at most to move the positive part of a signed measure onto its negative part.
 
@@ -137,6 +204,8 @@ def flow_costs(levels: Sequence[Floats], metric: CellMetric) -> Floats:
     corners of the cell. Steps lie in the middle of their cells, which costs `blur`, or go along one axis after the
     other, if that is cheaper. What the field leaves over jumps at price 1.
     """
+    if metric.sizes is not None:
+        return _nested_costs(levels, metric.splits, metric.sizes)
     jumps = not all(each.all() for each in metric.lengths[0])
     faces = [(np.zeros_like(levels[0]), np.zeros_like(levels[0])) for _ in metric.lengths[0]]
     even = np.ones_like(levels[0][:1])
@@ -152,6 +221,22 @@ def flow_costs(levels: Sequence[Floats], metric: CellMetric) -> Floats:
             left = mass - sum(high - low for low, high in faces) - levels[0] * even
             cost = cost + _sums(np.abs(left)) / 2
         costs.append(cost)
+    return np.array(costs)
+
+
+def _nested_costs(levels: Sequence[Floats], splits: Sequence[AxisSplit], sizes: Sequence[Floats]) -> Floats:
+    """Return what it costs where half of the difference of siblings moves across their parent, level by level.
+
+    Mass is even, by halves, in the cells of the last level. What a parent's halves would have evenly is made right by
+    moving half of their difference from one to the other, no farther than the parent's diameter.
+    """
+    costs = [np.zeros(levels[0].shape[0])]
+    for split, size, below in zip(splits, sizes, levels[1:], strict=False):
+        batched, moved = AxisSplit(split.axis + 1, split.parent), costs[-1]
+        for family in batched.dividing:
+            left, right = batched.halves(below, family)
+            moved = moved + _sums(np.abs(left - right) / 2 * batched.at(size[None], family.parents))
+        costs.append(moved)
     return np.array(costs)
 
 
@@ -220,9 +305,9 @@ def _crossing_cost(mass: Floats, faces: Faces, metric: CellMetric, level: int) -
         for (low, high), long in zip(faces, metric.lengths[level], strict=True)
         if long.any()
     ]
-    total = np.zeros(mass.shape[0])
+    total, together = np.zeros(mass.shape[0]), np.hypot if metric.is_euclidean else np.maximum
     for corner in itertools.product((0, 1), repeat=len(sizes)) if sizes else ():
-        total += _sums(functools.reduce(np.maximum, (pair[side] for pair, side in zip(sizes, corner, strict=True))))
+        total += _sums(functools.reduce(together, (pair[side] for pair, side in zip(sizes, corner, strict=True))))
     total /= 2 ** len(sizes)
     if not metric.blur:
         return total

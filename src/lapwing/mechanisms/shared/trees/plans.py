@@ -22,6 +22,7 @@ from lapwing.mechanisms.shared.trees.budget import (
     paper_shares,
     unit_sd,
 )
+from lapwing.mechanisms.shared.trees.own_metrics import OwnMetric, own_shape
 from lapwing.mechanisms.shared.trees.shapes import TreeShape, tree_shape
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.hierarchies import hierarchy
@@ -35,6 +36,7 @@ MOSTLY_NONE: Final = 0.05
 SINGLE_CELLS: Final = 2**17
 
 _shape: Final = lru_cache(maxsize=8)(tree_shape)
+_own_shape: Final = lru_cache(maxsize=8)(own_shape)
 """A release asks for the same shape when it is checked, planned and told of."""
 
 
@@ -69,11 +71,16 @@ class TreePlan:
         )
 
 
-def tree_shapes(schema: Schema, depth: int | None, max_nodes: int, *, is_paper: bool) -> tuple[TreeShape, ...]:
+def tree_shapes(
+    schema: Schema, depth: int | None, max_nodes: int, *, is_paper: bool, metric: OwnMetric | None = None
+) -> tuple[TreeShape, ...]:
     """Return the ways to cut a table that a plan chooses from, as deep as the limit allows."""
     domains = tuple(column.domain for column in schema.columns)
-    longest = _shape(domains, "longest", max_nodes)
-    shapes = (longest,) if is_paper or len(domains) == 1 else (longest, _shape(domains, "cycle", max_nodes))
+    if metric is not None:
+        shapes: tuple[TreeShape, ...] = (_own_shape(metric, max_nodes),)
+    else:
+        longest = _shape(domains, "longest", max_nodes)
+        shapes = (longest,) if is_paper or len(domains) == 1 else (longest, _shape(domains, "cycle", max_nodes))
     fitting = tuple(shape for shape in shapes if depth is None or shape.is_complete or len(shape.schedule) >= depth)
     if not fitting:
         fits = max(len(shape.schedule) for shape in shapes)

@@ -50,13 +50,7 @@ class CountedTree:
 
     def until(self, depth: int) -> "CountedTree":
         """Return the first levels; where the last of them has no counts of its own, with what was counted below."""
-        metric = CellMetric(
-            splits=self.metric.splits[:depth],
-            cut=self.metric.cut[:depth],
-            lengths=self.metric.lengths[: depth + 1],
-            inner=self.metric.inner[: depth + 1],
-            blur=self.metric.blur,
-        )
+        metric = self.metric.until(depth)
         if math.isinf(self.parameters[depth]):
             return replace(self, metric=metric, deeper=self.metric.splits[depth:])
         first = slice(0, depth + 1)
@@ -136,9 +130,7 @@ def _noise_bounds(
     costs, sums = _simulated(first, model, count, rng)
     rank = math.floor(GAMMA * (count + 1))
     unlike = np.array([np.ptp(each) for each in first.metric.inner])
-    # M - H, of size 2 at most, crosses each parent along the axis that is cut; what jumps, at price 1, is at most 1.
-    longest = [float(first.metric.lengths[level][column].max()) for level, column in enumerate(first.metric.cut)]
-    apart, bounds = 1 + 2 * np.cumsum([0.0, *longest]), np.zeros(len(units))
+    apart, bounds = first.metric.farthest, np.zeros(len(units))
     for _ in range(ROUNDS):
         largest = ((costs + sums * (apart + unlike)[:, None]) / units[:, None]).max(axis=0)
         bounds = np.sort(largest)[-rank] * units / total

@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import ClassVar, Final, Self
+from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 
@@ -40,6 +40,7 @@ from lapwing.mechanisms.shared.trees.model import (
     known_root,
     tree_splits,
 )
+from lapwing.mechanisms.shared.trees.own_metrics import OwnMetric, checked_setting, own_metric
 from lapwing.mechanisms.shared.trees.plans import TreePlan, default_plan, paper_plan, tree_shapes
 from lapwing.mechanisms.shared.trees.shapes import TreeShape
 from lapwing.mechanisms.shared.trees.simulation import NoiseTree
@@ -73,6 +74,11 @@ class PMM(Mechanism):
         Most cells of all levels together, up to 2**26; about 60 bytes each while the model is fitted.
     placement : {"uniform", "centre"}, default "uniform"
         Where in its leaf cell a row lies.
+    metric : tuple or None, default None
+        The distance that the tree, its budget and the certificate go by, and its columns: ``("euclidean", "x", "y")``
+        for numbers of one unit, ``("great-circle", "lat", "lon")`` for degrees, ``("hierarchy", "code")`` for levels
+        of a category's hierarchy, ``("distances", "station", places, matrix)`` for up to 256 categories. Other columns
+        are counted by themselves. By default the largest difference, each column having length 1.
     prior : path, frame or mapping, or a list of up to 8, or None, default None
         Rows that are public or were released before, as for `Adaptive`. How they divide between the halves of a cell
         is one more thing that noisy counts are shrunk to, as far as those of its level look like it. Not for ``paper``.
@@ -118,6 +124,7 @@ class PMM(Mechanism):
     consistency: Consistency = "uniform"
     max_nodes: int = 2**22
     placement: Placement = "uniform"
+    metric: tuple[Any, ...] | None = None
     prior: object = None
 
     def __post_init__(self) -> None:
@@ -128,6 +135,8 @@ class PMM(Mechanism):
             raise ParameterError("consistency is a choice of variant='paper' only; leave it out", code="LW316")
         if self.prior is not None and self.variant == "paper":
             raise ParameterError("variant='paper' takes no prior; leave one of both out", code="LW316")
+        if self.metric is not None:
+            object.__setattr__(self, "metric", checked_setting(self.metric))
         check_whole(self, "max_nodes", 1, MAX_CELLS)
 
     @classmethod
@@ -138,10 +147,11 @@ class PMM(Mechanism):
     def run(self, curator: Curator, schema: Schema, budget: Budget, rng: np.random.Generator) -> ReleasedModel:
         """Return one atom per leaf cell with a positive count, spending exactly ``budget``."""
         terms = curator.terms
-        shapes = tree_shapes(schema, self.depth, self.max_nodes, is_paper=self.variant == "paper")
+        metric, is_paper = self._own(schema), self.variant == "paper"
+        shapes = tree_shapes(schema, self.depth, self.max_nodes, is_paper=is_paper, metric=metric)
 
         # Ask (Algorithm 4, steps 1 and 2): n_theta + Z_theta for each cell of the tree, sigma_j on level j.
-        is_told = self.variant == "paper" and self.depth is not None
+        is_told = is_paper and self.depth is not None
         bought, left = (None, budget) if is_told else measure_row_count(curator, budget)
         rows = float(public_or_expected_rows(terms) if bought is None else max(1, whole_rows(int(bought.counts))))
         question, of_columns = self._questions(shapes, schema, terms, left, rows)
@@ -162,9 +172,10 @@ class PMM(Mechanism):
         noisy = next(answer for answer in answers if isinstance(answer, NoisyTree))
         # Rows that do not fit are outside a tree, so that its root is not their public number.
         is_root_exact = terms.rows is not None and has_exact_root(noisy.question)
-        tree = noise_tree(noisy.question, noisy.noises, schema, is_root_exact=is_root_exact)
-        counted = counted_tree(noisy, tree, schema, terms.rows)
-        return released_statements(noisy, tree, counted, model, placement=self.placement, rng=rng)
+        metric = self._own(schema)
+        tree = noise_tree(noisy.question, noisy.noises, schema, is_root_exact=is_root_exact, metric=metric)
+        counted = counted_tree(noisy, tree, schema, terms.rows, metric)
+        return released_statements(noisy, tree, counted, model, placement=self.placement, rng=rng, metric=metric)
 
     def expected(
         self, schema: Schema, budget: Budget, terms: Terms, questions: Questions, rng: np.random.Generator
@@ -173,11 +184,18 @@ class PMM(Mechanism):
         (question,) = (each for each in questions if isinstance(each, TreeCounts))
         rows, is_paper = float(public_or_expected_rows(terms)), self.variant == "paper"
         tree = self._noise_tree(question, question.noises(terms.relation, terms.max_rows), schema, terms)
+        metric = self._own(schema)
+        if metric is not None:
+            return planned_statements(question, tree, rows, None if is_paper else rng, metric)
         (longest,) = tree_shapes(schema, None, self.max_nodes, is_paper=True)
         published = paper_plan(longest, terms, budget, self.depth if is_paper else None, rows)
         theorem = paper_statement(longest, len(published.schedule), terms, budget, rows)
         simulated = planned_statements(question, tree, rows, None if is_paper else rng)
         return simulated if theorem is None else (*simulated, theorem)
+
+    def _own(self, schema: Schema) -> OwnMetric | None:
+        """Return the metric of the user's own, or refuse what the schema has not."""
+        return None if self.metric is None else own_metric(self.metric, schema)
 
     def _questions(
         self, shapes: Sequence[TreeShape], schema: Schema, terms: Terms, budget: Budget, rows: float
@@ -214,7 +232,7 @@ class PMM(Mechanism):
         """Return the tree without counts; a public number of rows is its exact root where the fit uses it so."""
         is_root_public = terms.rows is not None and question.costs[0] is None
         is_root_exact = is_root_public and (self.variant == "paper" or has_exact_root(question))
-        return noise_tree(question, noises, schema, is_root_exact=is_root_exact)
+        return noise_tree(question, noises, schema, is_root_exact=is_root_exact, metric=self._own(schema))
 
     def _solved(
         self, noisy: NoisyTree, schema: Schema, terms: Terms, bought: NoisyCounts | None, rng: np.random.Generator
