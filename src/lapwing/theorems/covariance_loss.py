@@ -21,7 +21,7 @@
 | Theorem 5.8, Lemmas 5.6, 5.7 | `theorem_5_8` | rounding is charged; default: exact sensitivities |
 | Theorem 5.9, (5.14) to (5.16) | `theorem_5_9` | t rounded down, as (5.15) needs |
 | Theorem 5.10 | `theorem_5_10` | constants |
-| Algorithm 2 | `Microaggregation(constants="paper")` | faithful; default: sums, product cells, fitted means |
+| Algorithm 2 | `Microaggregation(variant="paper")` | faithful; default: sums, product cells, fitted means |
 | – (means as noisy sums) | `noise_of_sums` | the default's estimate of means, by Theorem 5.5's proof |
 | – (columns coded -1 and 1) | `centred_marginal_error` | the default's coding, by Theorem 5.11's proof |
 

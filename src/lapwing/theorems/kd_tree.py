@@ -2,11 +2,11 @@
 
 | in the paper | in the code | differs because |
 |---|---|---|
-| Algorithm 1, Theorem 2, Definition 4 | `Grid(placement="centre")` | the box is public |
-| Algorithms 2, 3 | `KDTree(split_rule="paper")` | all levels that decide are charged |
+| Algorithm 1, Theorem 2, Definition 4 | `Grid(variant="paper")` | the box is public |
+| Algorithms 2, 3 | `KDTree(variant="paper")` | all levels that decide are charged |
 | Theorems 7, 8 | `lapwing.kernel.questions.split_decisions` | exact shares of the budget |
 | Algorithms 4, 5, Lemma 9, Theorem 11 | `lapwing.kernel.noise.geometric` | sharper: exact at any τ |
-| Lemmas 10, 29 | `KDTree(split_rule="paper", tau="lemma10")` | faithful |
+| Lemmas 10, 29 | `KDTree(variant="paper")` | faithful |
 | Theorem 3, Lemmas 15 to 19, Remarks 1 to 4 | `theorem_3` | corrected: δ at most 1/2; "max" is min |
 | Theorem 5, Lemmas 20 to 23 | `theorem_5`, `theorem_5_threshold` | corrected: whole threshold |
 | Theorem 6, Lemmas 24 to 28, Corollaries 12, 13 | `theorem_6` | **false as printed**; corrected, and 1/n for n^(-1/3) |

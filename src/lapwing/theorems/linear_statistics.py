@@ -2,7 +2,7 @@
 
 | in the paper | in the code | differs because |
 |---|---|---|
-| Algorithm 1 | `LinearStatistics(solver="interior-point")` | faithful, whole noise; default: maximum entropy |
+| Algorithm 1 | `LinearStatistics(variant="paper")` | faithful, whole noise; default: maximum entropy |
 | (2.2), (2.3), Rényi condition number | the argument K | from the rows it is private: bench/linear_statistics.py |
 | (3.4), (3.5), Lemma 3.1 | `QueryFamily` | a sensitivity for each kind of statistic |
 | Theorem 2.2 | `theorem_2_2` | its number is replace-one's; values of 0 and 1 need half |

@@ -8,7 +8,7 @@
 | Definition 3.1, Proposition 3.2 | `lapwing.maths.noise_transport.noise_transport` | computed, not Dudley's integral |
 | Corollary 3.3 | `corollary_3_3` | whole noise; a number in place of a rate |
 | Algorithm 1, Proposition 3.4 | `PSMM()` | a box that is public; the noisy sum may be kept |
-| Algorithm 2, Proposition 3.5 | `PSMM(surplus="lp")` | for a public number of rows |
+| Algorithm 2, Proposition 3.5 | `PSMM(variant="paper")` | for a public number of rows |
 | Theorem 3.6 | `theorem_3_6` | factor 3 where the measure sums to noisy counts |
 | Corollary 3.7 | `corollary_3_7` | constants in place of O; d = 1: fewer cells, 2/3 for 1/2 |
 | Algorithms 3, 4 | `PMM(variant="paper")`, `lapwing.mechanisms.trees.pmm.consistency.greedy_leaves` | – |

@@ -3,7 +3,7 @@
 | in the talk | in the code | differs because |
 |---|---|---|
 | Lemma (private sampling) | `private_sampling`, `PrivateSampling()` | faithful; also ρ, by bounded range |
-| the algorithm (arXiv 2109.14839) | `PrivateSampling(variant="published")` | default: the whole cube |
+| the algorithm (arXiv 2109.14839) | `PrivateSampling(variant="paper")` | default: the whole cube |
 | its price of a row | `lapwing.kernel.questions.private_draw.question.row_price` | proved anew, rounded up |
 | its accuracy 4 δ | – | asks for more rows than any table has |
 | – (how far drawn rows are off) | `draw_error` | Hoeffding's inequality |
