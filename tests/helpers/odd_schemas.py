@@ -170,8 +170,8 @@ def _with(schema, key, make, tries=3):
     return schema
 
 
-def odd_schema(rng, known):
-    """Return a schema of one to five columns that a registered mechanism may take, at times with rules and tables."""
+def odd_schema(rng, known, *, is_tied=True):
+    """Return a schema of one to five columns that a mechanism may take; is_tied: at times with rules and tables."""
     required = {"constraints": {"required": bool(rng.integers(2))}}
     unit = {"name": "person", "type": "string", "role": "identifier", **required}
     max_rows = 1 if known.one_row_per_unit or rng.integers(2) else int(rng.integers(2, 5))
@@ -186,6 +186,8 @@ def odd_schema(rng, known):
             break
         except LapwingError:
             continue
+    if not is_tied:
+        return schema
     for _ in range(int(rng.choice([0, 0, 1, 2]))):
         schema = _with(schema, "rules", lambda: _rule(rng, schema))  # noqa: B023
     for _ in range(int(rng.choice([0, 1, 1, 2]))):

@@ -298,7 +298,7 @@ def _groupings(table: MeasuredTable) -> tuple[Grouping, ...]:
         return table.groupings_of(table.columns)
     tree, (levels, _) = table.leaves.question.tree, table.leaves.leaves
     order = np.argsort(levels, kind="stable")
-    rows = np.cumsum(np.maximum(table.counts[order], 0))
+    rows = np.cumsum(np.maximum(table.counts[order], 0), dtype=np.float64)  # whole numbers overflow where noise is huge
     level = int(levels[order[np.searchsorted(rows, rows[-1] / 2)]])
     depths = next(each for at in range(level, -1, -1) if _runs(tree, each := tree.depths(at)) <= _MOST_CELLS)
     return tuple(side.grouping for side in map(Side, tree.hierarchies, depths))
