@@ -8,7 +8,7 @@ connection is, so neither is of use there. Other systems do not tell: there the 
 import os
 import socket
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -21,14 +21,14 @@ def own_user_only(port: int) -> Callable[[object], bool]:
 
     It is asked for the address of the other end. port: of this machine, which this process listens on.
     """
-    if not list(_owners(f"{_hex(_LOOPBACK)}:{port:04X}", ":0000")):
+    if not _owners(f"{_hex(_LOOPBACK)}:{port:04X}", ":0000"):
         return lambda _: True
 
     def is_own(client: object) -> bool:
         if not isinstance(client, tuple):
             return False  # it ended before it was looked at
         host, number = client
-        found = list(_owners(f"{_hex(host)}:{number:04X}", f"{_hex(_LOOPBACK)}:{port:04X}"))
+        found = _owners(f"{_hex(host)}:{number:04X}", f"{_hex(_LOOPBACK)}:{port:04X}")
         return bool(found) and all(each in (os.getuid(), 0) for each in found)
 
     return is_own
@@ -39,14 +39,18 @@ def _hex(host: str) -> str:
     return f"{int.from_bytes(socket.inet_aton(host), sys.byteorder):08X}"
 
 
-def _owners(here: str, there: str) -> Iterator[int]:
-    """Yield the users who hold a connection between two ends; one that was let go has no owner any more."""
+def _owners(here: str, there: str) -> list[int]:
+    """Return the users who hold a connection between two ends; one that was let go has no owner any more.
+
+    A connection stands in one of the tables, and reading one takes milliseconds.
+    """
     for table in _TABLES:
         try:
             lines = table.read_text(encoding="ascii").splitlines()[1:]
         except OSError:
             continue
-        for line in lines:
-            fields = line.split()
-            if fields[1].endswith(here) and fields[2].endswith(there) and fields[9] != "0":
-                yield int(fields[7])
+        rows = [line.split() for line in lines]
+        found = [int(row[7]) for row in rows if row[1].endswith(here) and row[2].endswith(there) and row[9] != "0"]
+        if found:
+            return found
+    return []
