@@ -57,6 +57,8 @@ def _theorem_2_2(line: Line) -> float:
 
 
 MIXTURES = "kernel_mmd.py mixtures"
+GRIDS = ("Balog et al", "Grid", "Grid least squares", "KDTree")
+TREES = ("Balog et al", "KDTree", "KDTree paper", "KDTree lemma10")
 FRAUD = Shown(
     command="kd_tree_paper.py fraud",
     file="kd_tree_fraud",

@@ -19,6 +19,7 @@ from lapwing.mechanisms.shared.trees.own_metrics import EARTH_KM, own_metric, ow
 from lapwing.mechanisms.shared.trees.simulation import tree_deltas
 from lapwing.mechanisms.trees.pmm.mechanism import PMM
 from lapwing.model.rows import sample_codes
+from lapwing.schema.groupings.hierarchies import hierarchy
 from lapwing.schema.schemas import Schema
 
 CODES = ["".join(each) for each in itertools.product("AB", "12", "xy")]
@@ -61,14 +62,19 @@ def places(schema: Schema) -> np.ndarray:
     return np.array(list(itertools.product(*(range(field.domain.values) for field in schema.columns))))
 
 
+def on_the_globe(one, other) -> float:
+    """Return the great-circle distance of two places in degrees, in kilometres."""
+    (a, b), (c, d) = np.radians(one), np.radians(other)
+    half = math.sin((c - a) / 2) ** 2 + math.cos(a) * math.cos(c) * math.sin((d - b) / 2) ** 2
+    return 2 * EARTH_KM * math.asin(math.sqrt(min(1.0, half)))
+
+
 def naive_distance(kind: str, one: np.ndarray, other: np.ndarray) -> float:
     """Return the distance of two combinations of codes, from the definition, in its unit."""
     if kind == "euclidean":
         return math.dist(one, other)
     if kind == "great-circle":
-        (a, b), (c, d) = np.radians(one + CORNER), np.radians(other + CORNER)
-        half = math.sin((c - a) / 2) ** 2 + math.cos(a) * math.cos(c) * math.sin((d - b) / 2) ** 2
-        return 2 * EARTH_KM * math.asin(math.sqrt(half))
+        return on_the_globe(one + CORNER, other + CORNER)
     first, second = (str(WORDS.columns[0].categories[each[0]]) for each in (one, other))
     if kind == "distances":
         return float(ROADS[CODES.index(first), CODES.index(second)])
@@ -111,6 +117,33 @@ def test_diameters_are_those_of_the_farthest_pair_of_each_cell(kind: str) -> Non
             assert farthest <= sizes[cell] * (1 + 1e-12)
             # A great circle is shorter than the way that the bound goes, by little in so small a box.
             assert sizes[cell] <= farthest * (1.05 if kind == "great-circle" else 1 + 1e-12)
+
+
+def test_around_the_globe_no_cell_is_wider_than_its_diameter() -> None:
+    steps = {"lat": (-80, 80), "lon": (-180, 160)}
+    fields = [
+        {"name": name, "type": "integer", "constraints": {"minimum": low, "maximum": high}, "resolution": 20}
+        for name, (low, high) in steps.items()
+    ]
+    schema = Schema.from_dict({"fields": fields})
+    metric = own_metric(("great-circle", "lat", "lon"), schema)
+    assert metric.farthest == pytest.approx(math.pi * EARTH_KM)
+
+    for depths in itertools.product(range(5), range(5)):
+        cut = [hierarchy(field.domain, depth) for field, depth in zip(schema.columns, depths, strict=True)]
+        levels = dict(zip(steps, zip(cut, depths, strict=True), strict=True))
+        shape = [nested.groups(depth) for nested, depth in zip(cut, depths, strict=True)]
+        sizes = np.broadcast_to(metric.sizes(levels, tuple(steps)), shape) * metric.farthest
+        for cell in np.ndindex(*shape):
+            runs = zip(cut, depths, cell, schema.columns, strict=True)
+            sides = [
+                range(int(nested.starts(depth)[place]), min(int(nested.stops(depth)[place]), field.domain.values))
+                for nested, depth, place, field in runs
+            ]
+            points = [(20.0 * a - 80, 20.0 * b - 180) for a, b in itertools.product(*sides)]
+            ends = [one for one in points if one[1] in (points[0][1], points[-1][1])]
+            found = max((on_the_globe(one, other) for one in ends for other in ends), default=0.0)
+            assert found <= sizes[cell] + 1e-6
 
 
 @pytest.mark.parametrize("kind", CASES)

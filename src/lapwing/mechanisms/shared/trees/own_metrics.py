@@ -64,10 +64,11 @@ class OwnMetric:
             return len(self.domains[0].cuts) + 1.0
         if self.kind == "distances":
             return max(map(max, self.matrix))
-        return math.hypot(*self.spans)
+        half_around = math.pi * EARTH_KM if self.kind == "great-circle" else math.inf
+        return min(half_around, math.hypot(*self.spans))
 
     def shares(self, names: Sequence[str]) -> tuple[float, ...]:
-        """Return the length of numeric columns as shares of the largest distance: of great circles, no less than it."""
+        """Return the length of numeric columns as shares of the largest distance: of circles where they are longest."""
         return tuple(self.spans[self.columns.index(name)] / self.farthest for name in names)
 
     def sizes(self, levels: Levels, axes: Sequence[str]) -> Floats:
