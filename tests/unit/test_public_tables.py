@@ -14,7 +14,7 @@ from lapwing.model.model import Indexed, ReleasedModel
 from lapwing.model.rows import sample_codes
 from lapwing.model.sampling import public_margins
 from lapwing.model.sampling.public_margins import rake_to_public
-from lapwing.model.sampling.public_strata import Links, atom_cells, public_strata, rounded, whole_counts
+from lapwing.model.sampling.public_strata import Links, atom_cells, public_totals, rounded, whole_counts
 from lapwing.schema.public_tables.cells import coded_tables, public_total
 from lapwing.schema.schemas import Schema
 
@@ -204,10 +204,10 @@ def test_the_model_holds_every_table_to_nine_digits() -> None:
     flat = {field.name: Indexed(np.zeros(1, dtype=np.uint8), uniform_law(field.domain)) for field in schema.columns}
     model = ReleasedModel(weights=np.ones(1), rows=7, laws=flat)
     raked = rake_to_public(model, schema, np.random.default_rng(1))
-    strata = public_strata(raked.model, schema)
-    assert strata is not None
-    for own, table in zip(strata.cells, coded_tables(schema), strict=True):
-        shares = np.bincount(own, strata.masses(raked.model.weights)) / raked.model.weights.sum()
+    totals = public_totals(raked.model, schema)
+    assert totals is not None
+    for own, table in zip(totals.cells, coded_tables(schema), strict=True):
+        shares = np.bincount(own, totals.masses(raked.model.weights)) / raked.model.weights.sum()
         np.testing.assert_allclose(shares * 1000, table.counts, rtol=1e-9)
     assert max(each.after for each in raked.tables) < 1e-9 < min(each.before for each in raked.tables)
 
@@ -275,7 +275,7 @@ def test_nothing_changes_without_public_tables() -> None:
     laws = {field.name: Indexed(np.zeros(1, dtype=np.uint8), uniform_law(field.domain)) for field in schema.columns}
     model = ReleasedModel(weights=np.ones(1), rows=7, laws=laws)
     assert rake_to_public(model, schema, np.random.default_rng(1)).model is model
-    assert public_strata(model, schema) is None
+    assert public_totals(model, schema) is None
 
 
 # ------------------------------------------------------------------------------------------------- whole margins

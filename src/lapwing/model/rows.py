@@ -32,7 +32,7 @@ from lapwing.model.sampling.draws import AtomRows, Histogram, draw_column, row_e
 from lapwing.model.sampling.grouped import group_part
 from lapwing.model.sampling.keeping import kept_components
 from lapwing.model.sampling.log_linear import SweptRows, warm_up
-from lapwing.model.sampling.public_strata import public_ends, public_strata
+from lapwing.model.sampling.public_strata import public_ends, public_totals
 from lapwing.model.sampling.row_choice import chosen_rows
 from lapwing.schema.public_tables.cells import coded_tables, public_columns
 from lapwing.schema.scalars import check_row_count
@@ -202,19 +202,19 @@ def _source(model: ReleasedModel, schema: Schema, n: int, rng: np.random.Generat
     """Return where the rows come from."""
     part = model.log_linear
     kept = () if part is None else kept_components(model, schema)
-    strata = public_strata(model, schema) if is_matched else None
-    is_few = strata is None and effective_atoms(model.weights) < FEW_ATOMS
+    totals = public_totals(model, schema) if is_matched else None
+    is_few = totals is None and effective_atoms(model.weights) < FEW_ATOMS
     if part is not None and (not is_matched or is_few):
         model = warm_up(model, group_part(part, tuple(model.laws)), n, rng, kept)
-    ends = row_ends(model.weights, n, rng) if strata is None else public_ends(strata, model.weights, n, rng)
+    ends = row_ends(model.weights, n, rng) if totals is None else public_ends(totals, model.weights, n, rng)
     tables = {name: Histogram.of(law.laws) for name, law in model.laws.items() if isinstance(law, Indexed)}
     atoms = _AtomSource(model, ends, tables)
     if part is None:
         return atoms
     if n > model.atoms:
-        held = () if strata is None else public_columns(schema)
+        held = () if totals is None else public_columns(schema)
         return SweptRows.of(model, group_part(part, tuple(model.laws)), ends, tables, kept, held=held)
-    return chosen_rows(model, ends, tables, rng, None if strata is None else strata.own) or atoms
+    return chosen_rows(model, ends, tables, rng, None if totals is None else totals.own) or atoms
 
 
 # -- A sample of a population that has the law of a model: rows drawn one by one, with all their sampling error.

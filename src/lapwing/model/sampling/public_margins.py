@@ -17,7 +17,7 @@ from lapwing.model.model import Bernoulli, ColumnLaw, Indexed, ReleasedModel, Sp
 from lapwing.model.sampling.draws import AtomRows, draw_column, row_ends
 from lapwing.model.sampling.fixed import narrow_spans, pin_columns, points, take_laws
 from lapwing.model.sampling.keeping import Component, kept_components
-from lapwing.model.sampling.public_strata import MIXED, atom_cells, atom_groups, strata_of, stratum_rows
+from lapwing.model.sampling.public_strata import MIXED, PublicTotals, atom_groups, stratum_rows
 from lapwing.model.sampling.repair import Pool, repair_rows
 from lapwing.schema.groupings.grouping import Grouping
 from lapwing.schema.groupings.hierarchies import common_refinement
@@ -103,21 +103,21 @@ def rake_to_public(model: ReleasedModel, schema: Schema, rng: np.random.Generato
     total = tables[0].table.total
     model = _unmixed(model, tables, rng)
     start = model.weights / model.weights.sum()
-    cells = [atom_cells(model, table) for table in tables]
-    before = [_distance(own, model.weights, table) for own, table in zip(cells, tables, strict=True)]
-    boxes = [
+    totals = PublicTotals.of(model, tables)
+    before = totals.gaps(model.weights, totals.own)
+    boxes: list[Box] = [
         cell_runs(table, int(cell))
-        for table, own in zip(tables, cells, strict=True)
-        for cell in np.flatnonzero((np.bincount(own[own >= 0], minlength=table.counts.size) == 0) & (table.counts > 0))
+        for table, own in zip(tables, totals.cells, strict=True)
+        for cell in np.setdiff1d(np.flatnonzero(table.counts), own)
     ]
     if boxes:
         model = with_atoms_in(model, schema, boxes, _FEW_ROWS / total * float(model.weights.sum()), rng)
-    weights, after, is_nearing = _raked(model, tables)
-    if max(after) > HELD:
-        joint = open_boxes(model, tables, rng)
-        if joint:
-            model = with_atoms_in(model, schema, joint, _FEW_ROWS / total * float(model.weights.sum()), rng)
-            weights, after, is_nearing = _raked(model, tables)
+        totals = PublicTotals.of(model, tables)
+    weights, after, is_nearing = _raked(totals, model.weights)
+    if max(after) > HELD and (boxes := open_boxes(model, tables, rng)):
+        model = with_atoms_in(model, schema, boxes, _FEW_ROWS / total * float(model.weights.sum()), rng)
+        totals = PublicTotals.of(model, tables)
+        weights, after, is_nearing = _raked(totals, model.weights)
     held = tuple(HeldTable(table.table, *gaps) for table, *gaps in zip(tables, before, after, strict=True))
     atoms = np.flatnonzero(weights)
     laws = {name: take_laws(law, atoms) for name, law in model.laws.items()}
@@ -129,15 +129,11 @@ def rake_to_public(model: ReleasedModel, schema: Schema, rng: np.random.Generato
 
 def _rows_off(model: ReleasedModel, tables: Sequence[CodedTable], gap: float, rng: np.random.Generator) -> int:
     """Return how many of the synthetic rows miss the table that they miss most, by this share in the model."""
-    strata = strata_of([atom_cells(model, table) for table in tables], tables)
-    if (strata.cells < 0).any():  # rows come from strata only where all lie in cells
+    totals = PublicTotals.of(model, tables)
+    if (totals.cells < 0).any():  # rows come from strata only where all lie in cells
         return max(1, round(gap * model.rows))
-    rows, _ = stratum_rows(strata, model.weights, model.rows, rng)
-    gaps = [
-        np.abs(np.bincount(own, rows, table.counts.size) - table.counts).sum() / 2
-        for own, table in zip(strata.cells, tables, strict=True)
-    ]
-    return round(float(max(gaps)))
+    rows, _ = stratum_rows(totals, model.weights, model.rows, rng)
+    return round(max(totals.gaps(rows)) * model.rows)
 
 
 def _unmixed(model: ReleasedModel, tables: Sequence[CodedTable], rng: np.random.Generator) -> ReleasedModel:
@@ -152,20 +148,11 @@ def _unmixed(model: ReleasedModel, tables: Sequence[CodedTable], rng: np.random.
     return pin_columns(model, [name for name in model.laws if name in mixed], rng, least=least)
 
 
-def _distance(cells: np.ndarray, weights: np.ndarray, table: CodedTable) -> float:
-    """Return the share of the weight that is not where the table has it."""
-    masses = np.bincount(cells + 1, weights, table.counts.size + 1) / weights.sum()
-    wanted = np.concatenate(([0.0], table.counts / table.table.total))
-    return min(1.0, float(np.abs(masses - wanted).sum() / 2))  # rounding can pass 1
-
-
-def _raked(model: ReleasedModel, tables: Sequence[CodedTable]) -> tuple[np.ndarray, list[float], bool]:
+def _raked(totals: PublicTotals, weights: np.ndarray) -> tuple[np.ndarray, list[float], bool]:
     """Return weights with the counts of all tables, what is wrong in each, and whether that was still falling."""
-    cells = [atom_cells(model, table) for table in tables]
-    strata = strata_of(cells, tables)
     # Nobody is in cell -1: what lies there loses its weight, as in a cell that counts nobody.
-    steps = [(own + 1, np.append(0.0, shares)) for own, shares in zip(strata.cells, strata.shares, strict=True)]
-    start = strata.masses(model.weights)
+    steps = [(own + 1, np.append(0.0, shares)) for own, shares in totals.targets]
+    start = totals.masses(weights)
     masses = start / start.sum()
     halfway, earlier = np.inf, (np.inf, masses)
     for sweep in range(1, _SWEEPS + 1):
@@ -173,7 +160,7 @@ def _raked(model: ReleasedModel, tables: Sequence[CodedTable]) -> tuple[np.ndarr
             masses = _scaled(masses, own, shares)
         if sweep > _LOOKED_AT and sweep % _LOOKED_AT:
             continue
-        gaps = [_distance(own, masses, table) for own, table in zip(strata.cells, tables, strict=True)]
+        gaps = totals.gaps(masses)
         if max(gaps) <= _TOLERANCE:
             break
         if sweep == _SWEEPS // 2:
@@ -185,7 +172,7 @@ def _raked(model: ReleasedModel, tables: Sequence[CodedTable]) -> tuple[np.ndarr
                 break
             earlier = max(gaps), masses
     scale = np.divide(masses, start, out=np.zeros(start.size), where=start > 0)
-    return model.weights * scale[strata.own], gaps, max(gaps) <= _NEARING * halfway
+    return weights * scale[totals.own], gaps, max(gaps) <= _NEARING * halfway
 
 
 def _scaled(masses: np.ndarray, own: np.ndarray, shares: np.ndarray) -> np.ndarray:

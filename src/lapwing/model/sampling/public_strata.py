@@ -1,4 +1,4 @@
-"""In which cells of public tables atoms lie, and rows that meet the tables' counts.
+"""Public totals: in which cells of public tables atoms lie, and rows that meet the tables' counts.
 
 Atoms that lie in the same cell of every table are a *stratum*. Each stratum gets a whole number of rows such that all
 tables come out with their counts, and its rows are a systematic sample of its atoms.
@@ -6,6 +6,7 @@ tables come out with their counts, and its rows are a systematic sample of its a
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Final
 
 import numpy as np
@@ -91,9 +92,7 @@ def whole_counts(
 
 def _sums(ends: np.ndarray, counts: np.ndarray, size: int) -> np.ndarray:
     """Return the sum of the counts of the links of each end: ndarray of int64, shape (size,)."""
-    found = np.zeros(size, dtype=np.int64)
-    np.add.at(found, ends, counts)
-    return found
+    return np.bincount(ends, counts, size).astype(np.int64)  # exact: below 2^53
 
 
 def _within(links: Links, lefts: np.ndarray, rights: np.ndarray) -> np.ndarray:
@@ -151,36 +150,38 @@ _NEAR = 1e-3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Strata:
-    """The strata of a model's atoms.
+class PublicTotals:
+    """The exact public tables of a schema, and a partition of a model's atoms into strata that no table tells apart."""
 
-    own: intp (k,), the stratum of each atom; cells: intp (tables, strata), the cell of each stratum in each table, as
-    `atom_cells` gives it; shares: tuple of float64, of each table, the share of its rows in each cell.
-    """
+    tables: tuple[CodedTable, ...]
+    own: np.ndarray  # intp (k,), the stratum of each atom
+    cells: np.ndarray  # intp (tables, strata), the cell of each stratum in each table, as `atom_cells` gives it
 
-    own: np.ndarray
-    cells: np.ndarray
-    shares: tuple[np.ndarray, ...]
+    @classmethod
+    def of(cls, model: ReleasedModel, tables: Sequence[CodedTable]) -> "PublicTotals":
+        """Return the strata of a model's atoms, the same for whatever weights."""
+        cells, own = np.unique(np.stack([atom_cells(model, each) for each in tables]), axis=1, return_inverse=True)
+        return cls(tuple(tables), own.reshape(-1), cells)
 
     @property
-    def count(self) -> int:
-        """Number of strata."""
-        return int(self.cells.shape[1])
+    def targets(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Of each table, the cell of each stratum, and the share of all rows that each cell should have."""
+        return [(own, table.counts / table.table.total) for own, table in zip(self.cells, self.tables, strict=True)]
 
     def masses(self, weights: np.ndarray) -> np.ndarray:
         """Return the weight of each stratum: ndarray of float64, shape (strata,)."""
-        return np.asarray(np.bincount(self.own, weights, self.count))
+        return np.asarray(np.bincount(self.own, weights, self.cells.shape[1]))
 
-    def wanted(self, table: int, masses: np.ndarray) -> np.ndarray:
-        """Return the share that each cell of a table should have: ndarray of float64.
+    def gaps(self, masses: np.ndarray, strata: np.ndarray | slice = slice(None)) -> list[float]:
+        """Return, for each table, the share of these masses that is not where the table has it, from 0 to 1.
 
-        The table's own share where the masses have it but for what raking left; theirs where the model was given a
-        condition since, or tables contradict each other.
+        strata: in which stratum each mass lies; by default there is one mass for each.
         """
-        shares = self.shares[table]
-        found = np.bincount(self.cells[table], masses / masses.sum(), shares.size)
-        is_near = np.abs(found - shares).sum() / 2 <= _NEAR and ((found > 0) == (shares > 0)).all()
-        return shares if is_near else found
+        gaps = []
+        for own, shares in self.targets:  # nobody should be in cell -1
+            found = np.bincount(own[strata] + 1, masses, shares.size + 1) / masses.sum()
+            gaps.append(min(1.0, float(np.abs(found - np.append(0.0, shares)).sum() / 2)))  # rounding can pass 1
+        return gaps
 
 
 def atom_cells(model: ReleasedModel, table: CodedTable) -> np.ndarray:
@@ -219,49 +220,46 @@ def _run_groups(starts: np.ndarray, stops: np.ndarray, grouping: Grouping) -> np
     return np.asarray(np.where(first == last, group[first], MIXED))
 
 
-def strata_of(cells: Sequence[np.ndarray], tables: Sequence[CodedTable]) -> Strata:
-    """Return the strata of atoms whose cells are known: one array per table, shape (k,) each."""
-    stacked, own = np.unique(np.stack(list(cells)), axis=1, return_inverse=True)
-    return Strata(own.reshape(-1), stacked, tuple(table.counts / table.table.total for table in tables))
-
-
-def public_strata(model: ReleasedModel, schema: Schema) -> Strata | None:
-    """Return the strata of a model that was raked to the exact public tables of its schema.
+def public_totals(model: ReleasedModel, schema: Schema) -> PublicTotals | None:
+    """Return the public totals that a model was raked to.
 
     Returns none where the schema has no exact public table, or the model was not raked to them: an atom with weight
     lies in more than one cell, or where nobody is.
     """
     tables = coded_tables(schema)
-    if not tables:
-        return None
-    cells = [atom_cells(model, table) for table in tables]
-    if any(bool((each[model.weights > 0] < 0).any()) for each in cells):
-        return None
-    return strata_of(cells, tables)
+    totals = PublicTotals.of(model, tables) if tables else None
+    return None if totals is None or (totals.cells[:, totals.own[model.weights > 0]] < 0).any() else totals
 
 
-def stratum_rows(strata: Strata, weights: np.ndarray, n: int, rng: np.random.Generator) -> tuple[np.ndarray, int]:
+def stratum_rows(totals: PublicTotals, weights: np.ndarray, n: int, rng: np.random.Generator) -> tuple[np.ndarray, int]:
     """Return how many rows each stratum gets.
 
     weights: float64 (k,), non-negative, not all 0. Returns rows: int64 (strata,), they sum to ``n``. The margin of each
-    table is `Strata.wanted`, rounded, and exactly that where it is whole: always for one table and for two, for nested
-    ones, and for more where they can be kept one by one; gap: by how many rows the margins are off in all: 0 but where
-    three tables or more overlap too much.
+    table is its own where the masses have that but for what raking left, and theirs where the model was given a
+    condition since, or tables contradict each other; rounded, and exactly that where it is whole: always for one table
+    and for two, for nested ones, and for more where they can be kept one by one; gap: by how many rows the margins are
+    off in all: 0 but where three tables or more overlap too much.
 
     Table by table: the parts that the tables before tell apart, each with its whole number of rows, are divided over
     the cells of the next table so that its counts come out (`whole_counts`).
     """
-    masses = strata.masses(weights)
+    masses = totals.masses(weights)
     masses *= n / masses.sum()
-    finest = np.argsort([-np.unique(cells).size for cells in strata.cells], kind="stable")
-    tables = [(strata.cells[at], strata.wanted(at, masses) * n) for at in finest.tolist()]
-    tries = (_stratum_rows(masses, tables, n, rng) for _ in range(_TRIES))
-    best = next(tries)
-    for found in tries:
+    tables = [(own, _wanted(own, shares, masses) * n) for own, shares in totals.targets]
+    tables.sort(key=lambda each: -np.unique(each[0]).size)  # the finest first
+    best = _stratum_rows(masses, tables, n, rng)
+    for _ in range(_TRIES - 1):
         if best[1] == 0:
             break
-        best = min(best, found, key=lambda each: each[1])
+        best = min(best, _stratum_rows(masses, tables, n, rng), key=itemgetter(1))
     return best
+
+
+def _wanted(own: np.ndarray, shares: np.ndarray, masses: np.ndarray) -> np.ndarray:
+    """Return the share of the rows that each cell of a table should have."""
+    found = np.bincount(own, masses / masses.sum(), shares.size)
+    is_near = np.abs(found - shares).sum() / 2 <= _NEAR and ((found > 0) == (shares > 0)).all()
+    return shares if is_near else found
 
 
 def _stratum_rows(
@@ -285,35 +283,35 @@ def _stratum_rows(
     return rows[parts], gap
 
 
-def stratum_ends(strata: Strata, rows: np.ndarray, weights: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def stratum_ends(totals: PublicTotals, rows: np.ndarray, weights: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Give every atom a run of row numbers, by a systematic sample inside each stratum.
 
     rows: int64 (strata,), rows of each stratum; 0 where its atoms have no weight; weights: float64 (k,), non-negative.
     Returns int64 (k,), as `row_ends` gives it: atom a owns the rows from ``ends[a - 1]`` (0 for the first) to ``ends[a]
     - 1``.
     """
-    order = np.argsort(strata.own, kind="stable")
-    own = strata.own[order]
-    lasts = np.cumsum(np.bincount(own, minlength=strata.count)) - 1
+    order = np.argsort(totals.own, kind="stable")
+    own = totals.own[order]
+    lasts = np.cumsum(np.bincount(own, minlength=rows.size)) - 1
     reached = np.cumsum(weights[order])
     before = np.concatenate(([0.0], reached[lasts[:-1]]))
     within = np.maximum(reached - before[own], 0.0)
     share = within / np.maximum(within[lasts][own], np.finfo(np.float64).tiny)
     # The last atom of a stratum has share 1 exactly, and an offset below 1 leaves it all that is left.
-    ends = np.ceil(rows[own] * share - rng.random(strata.count)[own]).astype(np.int64)
+    ends = np.ceil(rows[own] * share - rng.random(rows.size)[own]).astype(np.int64)
     ends = np.maximum(ends, 0) + (np.cumsum(rows) - rows)[own]
     copies = np.empty_like(ends)
     copies[order] = np.diff(ends, prepend=0)
     return np.cumsum(copies)
 
 
-def public_ends(strata: Strata, weights: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
+def public_ends(totals: PublicTotals, weights: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
     """Give every atom a run of row numbers such that public tables come out with their counts."""
-    rows, gap = stratum_rows(strata, weights, n, rng)
+    rows, gap = stratum_rows(totals, weights, n, rng)
     if gap:
         said = (
             f"public tables that overlap cannot all be met by whole rows: the counts of {n} rows are off by {gap} in "
             "all; the model holds them exactly, and fewer tables come out exactly"
         )
         warn(LapwingWarning(said, code="LW243"))
-    return stratum_ends(strata, rows, weights, rng)
+    return stratum_ends(totals, rows, weights, rng)
