@@ -40,7 +40,7 @@ class Shown:
         """Return the lines of a folder of results, with the bound."""
         with (folder / f"{self.file}.csv").open(encoding="utf-8") as file:
             kept = [line for line in csv.DictReader(file) if self._is_kept(line)]
-        shown = [{name: line[name] for name in self.columns.split()} for line in kept]
+        shown = [{name: line[name] for name in self.columns.split("/")} for line in kept]
         if self.bound is None:
             return shown
         return [each | {"bound": f"{self.bound(line):.4g}"} for each, line in zip(shown, kept, strict=True)]
@@ -62,7 +62,7 @@ TREES = ("Balog et al", "KDTree", "KDTree paper", "KDTree lemma10")
 FRAUD = Shown(
     command="kd_tree_paper.py fraud",
     file="kd_tree_fraud",
-    columns="synthesizer epsilon classifier area ratio",
+    columns="synthesizer/epsilon/classifier/area/ratio",
     verdict="not reproduced: the real table is not here, ours is invented. With the paper's settings 2^30 cells are "
     "free and their threshold leaves too few rows to learn from: areas of chance, where the paper has .50 to .63.",
 )
@@ -72,7 +72,7 @@ SHOWN = {
     "kd-tree figure-3a": Shown(
         command=MIXTURES,
         file="kernel_mixtures",
-        columns="d epsilon mechanism atoms atoms_se cells",
+        columns="d/epsilon/mechanism/atoms/atoms_se/cells",
         where={
             "d": ("2",),
             "relation": ("replace-one",),
@@ -84,7 +84,7 @@ SHOWN = {
     "kd-tree figure-3b": Shown(
         command=MIXTURES,
         file="kernel_mixtures",
-        columns="d epsilon mechanism atoms atoms_se cells",
+        columns="d/epsilon/mechanism/atoms/atoms_se/cells",
         where={
             "d": ("5",),
             "relation": ("replace-one",),
@@ -96,14 +96,14 @@ SHOWN = {
     "kd-tree figure-3c": Shown(
         command=MIXTURES,
         file="kernel_mixtures",
-        columns="d epsilon mechanism atoms atoms_se cells",
+        columns="d/epsilon/mechanism/atoms/atoms_se/cells",
         where={"d": ("10", "20"), "mechanism": ("KDTree", "KDTree paper", "PMM")},
         verdict="reproduced: the tree learns in 10 and 20 columns, where equal cells do not.",
     ),
     "kd-tree figure-4": Shown(
         command="kernel_mmd.py figure4",
         file="kernel_figure4",
-        columns="d epsilon mechanism mmd se",
+        columns="d/epsilon/mechanism/mmd/se",
         where={"mechanism": ("Grid paper", "Grid default", "(eps n)^(-1/3)")},
         verdict="reproduced: the error falls at least as fast as (epsilon n)^(-1/3) for one and two columns.",
     ),
@@ -113,33 +113,33 @@ SHOWN = {
     "kd-tree figure-6": Shown(
         command="kd_tree_paper.py figure6",
         file="kd_tree_figure6",
-        columns="width weights kl mmd",
+        columns="width/weights/kl/mmd",
         verdict="reproduced: least KL at width .6, least MMD at .8.",
     ),
     "kd-tree figure-9": Shown(
         command="kd_tree_paper.py figure9",
         file="kd_tree_figure9",
-        columns="rows epsilon mechanism mmd se",
+        columns="rows/epsilon/mechanism/mmd/se",
         verdict="reproduced: the error falls with the rows.",
     ),
     "kd-tree figure-10": Shown(
         command="kd_tree_paper.py figure10",
         file="kd_tree_figure10",
-        columns="sd epsilon mechanism mmd se",
+        columns="sd/epsilon/mechanism/mmd/se",
         verdict="reproduced: wider clusters cost more.",
     ),
     "pmm.corollary_4_4": Shown(
         command="metric_rates.py",
         file="metric_rates",
-        columns="d rows w1 se",
+        columns="d/rows/w1/se",
         where={"mechanism": ("PMM paper",), "theory": ("",)},
         bound=lambda line: lw.theorems.pmm.corollary_4_4(float(line["rows"]), 1.0, int(line["d"])),
-        verdict="holds; the bound is 8 to 80 times the distance. Slopes are those of the theory.",
+        verdict="holds; the bound is 32 to 84 times the distance. Slopes are those of the theory.",
     ),
     "pmm.corollary_3_7": Shown(
         command="metric_rates.py",
         file="metric_rates",
-        columns="d rows w1 se",
+        columns="d/rows/w1/se",
         where={"mechanism": ("PSMM",), "theory": ("",)},
         bound=lambda line: lw.theorems.pmm.corollary_3_7(float(line["rows"]), 1.0, int(line["d"])),
         verdict="holds.",
@@ -147,36 +147,36 @@ SHOWN = {
     "covariance_loss.theorem_4_6": Shown(
         command="microaggregation.py anonymous",
         file="microaggregation_anonymous",
-        columns="table size groups iid_d1 bound_d1 iid_d2 bound_d2 iid_d3 bound_d3",
+        columns="table/size/groups/iid_d1/bound_d1/iid_d2/bound_d2/iid_d3/bound_d3",
         where={"partition": ("theorem",)},
         verdict="holds in the mean (one draw is above it at times, d1); for pairs and triples it says little.",
     ),
     "covariance_loss.theorem_5_11": Shown(
         command="microaggregation.py private",
         file="microaggregation_private",
-        columns="table rows epsilon rows_d1 bound_d1 rows_d2 bound_d2 rows_d3 bound_d3",
+        columns="table/rows/epsilon/rows_d1/bound_d1/rows_d2/bound_d2/rows_d3/bound_d3",
         where={"method": ("paper",)},
         verdict="holds, and says little: the paper's algorithm is useless at any real number of rows.",
     ),
     "linear_statistics.theorem_2_2": Shown(
         command="linear_statistics.py points",
         file="linear_statistics_points",
-        columns="epsilon points solver rows noise_max",
+        columns="epsilon/points/variant/rows/noise_max",
         bound=_theorem_2_2,
         verdict="holds: the bound is the number of rows that the theorem asks for, where the noise was that of rows.",
     ),
     "kd_tree.theorem_3": Shown(
         command="kernel_mmd.py figure4",
         file="kernel_figure4",
-        columns="d epsilon mechanism mmd kernel_density_bound mmd_bound",
+        columns="d/epsilon/mechanism/mmd/kernel_density_bound/mmd_bound",
         where={"mechanism": ("Grid no threshold", "Theorem 3")},
         verdict="holds; at 100,000 rows the bound for two columns is below 1 from epsilon 10 on, for three never.",
     ),
     "private_sampling.private_sampling": Shown(
         command="private_sampling.py rows",
         file="private_sampling_rows",
-        columns="variant columns degree rows floor",
-        verdict="the rows that epsilon 1 allows are in the file; the published variant allows less than one.",
+        columns="variant/columns/degree/rows/floor/epsilon 1",
+        verdict="the rows that epsilon 1 allows, which the lemma bounds; below 1 none may be drawn.",
     ),
 }
 PICTURES = [f"kd-tree figure-{number}" for number in (1, 2, 7, 8)]
