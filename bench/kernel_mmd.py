@@ -1,6 +1,6 @@
 """MMD of the metric-space mechanisms against epsilon. One CSV file and charts per part.
 
-    python bench/kernel_mmd.py mixtures|even|figure4 [--quick] [--releases 5] [-o bench/results]
+    python bench/kernel_mmd.py mixtures|even|figure4|widths [--quick] [--releases 5] [-o bench/results]
 
 ``mixtures``: the data of Balog et al. (2018) for d = 2 and 5, and by the same recipe for d = 10 and 20; 100,000 rows,
 public bounds [-1000, 1000], kernel exp(-|x - y|^2 / (100^2 d)), beside their Algorithm 2 (delta 1e-6, replace-one; the
@@ -14,15 +14,22 @@ MMD of 100,000 drawn rows. No chart.
 ``figure4``: the KD-tree paper's Figure 4. 100,000 rows of a standard Gaussian in [-8, 8]^d, kernel
 exp(-|x - y|^2 / 2), Algorithm 1 on cells of 1/4 with the threshold of its Theorem 5 (delta 0.01), replace-one, beside
 (epsilon n)^(-1/3), the bounds of Theorem 3, and the grid with our defaults.
+
+``widths``: Grid() beside the best of a grid of its settings (widths that double, thresholds of 1, 3, 5 and 8 noise
+scales, both variants; found with one release each), replace-one, on mixtures in one to three columns and on places;
+kernel exp(-200 |x - y|^2) on places. No chart.
 """
 
 import math
 import sys
 from collections.abc import Iterator
+from functools import partial
 from itertools import product
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
+import polars as pl
 from charts import log_log
 from metric_models import arguments, as_frame, cells_of, mean_and_error, mixture, number_schema
 from pmm import Line, write_lines
@@ -32,10 +39,12 @@ from lapwing.api.synthesize import synthesize
 from lapwing.errors import CapacityError, ParameterError
 from lapwing.extras.evaluate.metrics.samples import mean_features, mmd_from_features, random_frequencies
 from lapwing.mechanisms.registry import Mechanism
+from lapwing.mechanisms.shared.settings import Variant
 from lapwing.mechanisms.trees.kd_tree.mechanism import Grid, KDTree
 from lapwing.mechanisms.trees.pmm.mechanism import PMM
 from lapwing.mechanisms.trees.psmm.mechanism import PSMM
 from lapwing.release.release import Release
+from lapwing.schema.schemas import Schema
 from lapwing.theorems.kd_tree import theorem_3, theorem_5_threshold
 
 MECHANISMS: dict[str, Mechanism] = {
@@ -45,6 +54,7 @@ MECHANISMS: dict[str, Mechanism] = {
     "PMM": PMM(),
     "PSMM": PSMM(),
 }
+SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 PUBLISHED = {(2, 0.01): 0.1333, (2, 0.1): 0.0184, (2, 1): 0.0025, (5, 0.01): 0.3573, (5, 0.1): 0.0678, (5, 1): 0.0341}
 """Least ``dists_alg2`` over their numbers of points: results/D2_alg2_random_M10000.json and D5, commit 2c5f9c8."""
 
@@ -162,6 +172,49 @@ def figure4(*, is_quick: bool, releases: int) -> Iterator[Line]:
             yield {"d": d, "epsilon": epsilon, "mechanism": "Theorem 3"} | _theorem(d, epsilon, rows)
 
 
+def widths(*, is_quick: bool, releases: int) -> Iterator[Line]:
+    """Yield the MMD of the default grid and of the best of a grid of settings."""
+    for (name, (points, gamma)), epsilon in product(_tables(is_quick=is_quick).items(), (0.1, 1)):
+        d = points.shape[1]
+        frequencies = random_frequencies(d, FEATURES, np.random.default_rng(d), gamma=gamma)
+        real = mean_features(points, frequencies)
+
+        errors = partial(_errors, points, epsilon, (frequencies, real))
+        line: Line = {"table": name, "rows": len(points), "d": d, "epsilon": epsilon}
+        tried = [
+            Grid(width=2.0**-level, threshold=round(scales * 2 / epsilon), variant=variant)
+            for level in range(1, min(12, 18 // d) + 1)
+            for scales in (1, 3, 5, 8)
+            for variant in get_args(Variant)
+        ]
+        best = min(tried, key=lambda grid: errors(grid, 1)[0])
+        for label, grid in (("default", Grid()), ("best", best)):
+            mean, error = mean_and_error(errors(grid, releases))
+            line |= {label: mean, f"{label}_se": error}
+        yield line | {"best_settings": repr(best)}
+
+
+def _errors(
+    points: np.ndarray, epsilon: float, features: tuple[np.ndarray, np.ndarray], grid: Grid, releases: int
+) -> list[float]:
+    """Return the MMD of releases of a grid; features: frequencies, and those of the points."""
+    schema, settings = number_schema(points.shape[1], 0, 1), {"epsilon": epsilon, "neighbours": "replace-one"}
+    made = (synthesize(as_frame(points), schema, mechanism=grid, seed=seed, **settings) for seed in range(releases))
+    return [atoms_mmd(each, *features) for each in made]
+
+
+def _tables(*, is_quick: bool) -> dict[str, tuple[np.ndarray, float]]:
+    """Return tables of several kinds in a box of edge 1, and the kernel of each."""
+    found = {f"mixture, d = {d}": ((mixture(d) + 1000) / 2000, 2000**2 / (100**2 * d)) for d in (1, 2, 3)}
+    for name, columns in (("nyc-airbnb", ("latitude", "longitude")), ("houston-crime", ("lon", "lat"))):
+        schema = Schema.load(SHARED / name / "schema.json")
+        frame = pl.read_parquet(SHARED / name / "data.parquet", columns=list(columns)).drop_nulls()
+        low, high = (np.array([getattr(schema.field(each), end) for each in columns]) for end in ("minimum", "maximum"))
+        found[name] = ((frame.to_numpy() - low) / (high - low), 200.0)
+    rows = 3000 if is_quick else None
+    return {name: (np.clip(points, 0, 1)[:rows], gamma) for name, (points, gamma) in found.items()}
+
+
 def _theorem(d: int, epsilon: float, rows: int) -> Line:
     """Return the bound of Theorem 3 on the kernel density distance; it bounds the square of the MMD over 2."""
     try:
@@ -195,17 +248,17 @@ def _curve(lines: list[Line], name: str, key: str) -> list[tuple[float, float]]:
 
 def main() -> None:
     """Measure, and draw."""
-    chosen = arguments(__doc__, ["mixtures", "even", "figure4"])
+    chosen = arguments(__doc__, ["mixtures", "even", "figure4", "widths"])
     lines: list[Line] = []
 
     def kept() -> Iterator[Line]:
-        part = {"mixtures": mixtures, "even": even, "figure4": figure4}[chosen.part]
+        part = {"mixtures": mixtures, "even": even, "figure4": figure4, "widths": widths}[chosen.part]
         for line in part(is_quick=chosen.quick, releases=chosen.releases or (1 if chosen.quick else 5)):
             lines.append(line)
             yield line
 
     write_lines(chosen.output / f"kernel_{chosen.part}.csv", kept())
-    if chosen.part != "even":
+    if chosen.part not in ("even", "widths"):
         draw(chosen.part, lines, chosen.output)
 
 

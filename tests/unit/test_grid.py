@@ -71,13 +71,13 @@ def test_noise_covers_all_rows_of_a_unit(max_rows, relation, scale):
 @pytest.mark.parametrize("columns", [1, 2, 3, 5, 12])
 @pytest.mark.parametrize("per_noise", [0.1, 20, 1e3, 1e5, 1e9])
 def test_the_default_width_is_where_noise_and_rounding_are_equal(columns, per_noise):
-    width = default_width(columns, per_noise, 2**20)
+    width = default_width(columns, per_noise)
 
     cells = width**-columns
     assert math.log2(width).is_integer()
     assert width <= 1
-    assert cells <= 2**20
-    if 1 < cells < 2 ** (20 - columns) and width > 2**-16:
+    assert cells <= 2**18
+    if 1 < cells < 2 ** (18 - columns) and width > 2**-16:
         noise = math.sqrt(cells / 2) / per_noise
         assert 2 ** -(1 + columns / 2) <= noise / (0.4 * width) <= 2 ** (1 + columns / 2)
 

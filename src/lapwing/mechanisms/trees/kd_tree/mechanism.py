@@ -31,7 +31,6 @@ from lapwing.mechanisms.shared.trees.cell_levels import epsilon_of
 from lapwing.mechanisms.shared.trees.model import Placement
 from lapwing.mechanisms.trees.kd_tree.accuracy import leaf_statements
 from lapwing.mechanisms.trees.kd_tree.cells import (
-    MAX_FITTED,
     Cells,
     cells_statement,
     check_cell_settings,
@@ -68,6 +67,7 @@ MOST_SPLIT_SHARE: Final = Fraction(7, 10)  # largest default of ``split_share``
 LEAF_SCALES: Final = 3  # default of ``threshold`` in scales of the leaves' noise
 
 FINEST = 2.0**-16  # shortest default edge of a cell
+MOST_HALVINGS: Final = 18  # a default grid has at most 2**18 cells, whose fit takes seconds
 ROUNDING: Final = 0.4
 """About how far two rows of one cell are apart, in its edges: a third of an edge in one column, more in several."""
 
@@ -422,7 +422,7 @@ class Grid(Mechanism):
     def _question(self, schema: Schema, budget: Budget, terms: Terms, rows: float) -> SparseCounts:
         """Return the question that spends the budget on the cells of the grid."""
         per_noise = rows * float(epsilon_of(budget)) / row_sensitivity(terms.relation, terms.max_rows).l1
-        width = self.width or default_width(len(schema.columns), per_noise, MAX_FITTED)
+        width = self.width or default_width(len(schema.columns), per_noise)
         tree = halving_tree(schema, width, width)
 
         def least(noise: NoiseLaw) -> int:
@@ -470,17 +470,17 @@ def _scales(usual: int, tree: CellTree) -> Fraction:
     return max(Fraction(usual), Fraction(math.log(tree.cells))) if is_huge else Fraction(usual)
 
 
-def default_width(columns: int, rows_per_noise: float, most_cells: int) -> float:
+def default_width(columns: int, rows_per_noise: float) -> float:
     """Return a width of cells, a power of 2.
 
     Of ``k = w**-d`` cells those of one half carry noise of ``sqrt(k / 2) / (epsilon n)`` of the rows, and rows move by
     `ROUNDING` edges inside a cell: w is where both are equal, ``w = (epsilon n)**(-2 / (d + 2))`` but for a constant.
 
-    >>> default_width(2, 1e5, 2**20), default_width(8, 1e5, 2**20)
+    >>> default_width(2, 1e5), default_width(8, 1e5)
     (0.00390625, 0.25)
     """
     levels = 2 * math.log2(max(1.0, math.sqrt(2) * ROUNDING * rows_per_noise)) / (columns + 2)
-    return float(max(FINEST, 2.0 ** -min(round(levels), math.floor(math.log2(most_cells) / columns))))
+    return float(max(FINEST, 2.0 ** -min(round(levels), MOST_HALVINGS // columns)))
 
 
 def filtered_error(noise: NoiseLaw, threshold: int, cells: int, rows: int) -> float:
