@@ -27,7 +27,8 @@ GONE = {
     "Plan(*, mechanism, settings, reason, request, lines, relation, privacy_unit, max_rows, expected_rows, accuracy, "
     "effort, delta_gain, max_rows_effects, assumed_fields, dp_fields)": "users do not make plans themselves",
     "Release(*, schema, model, certificate, noisy, kind='path', seed=None)": "it has a part for each table",
-    "Release.sample(self, n=None, seed=None, where=None)": "it takes a layout too",
+    "Release.sample(self, n=None, seed=None, where=None)": "it takes a layout and a balance too",
+    "Release.rows(self, n=None, *, seed=None, where=None)": "it takes a balance too",
     "Schema(*, fields, privacy_unit=None, is_draft=False, name='', questions=(), purchases=(), weight=None, "
     "public_tables=(), rules=())": "it takes a dialect too",
     "Synthesizer.sample(self, n=None, *, seed=None, where=None)": "it takes a layout too",
@@ -137,7 +138,9 @@ ADDED = [
     "Release.of_one(cls, saved, layout=FrameLayout(kind='path', dtypes={}), seed=None)",
     "Release.parts",
     "Release.layout",
-    "Release.sample(self, n=None, seed=None, where=None, *, like=None)",
+    "Release.sample(self, n=None, seed=None, where=None, *, like=None, balance=None)",
+    "Release.rows(self, n=None, *, seed=None, where=None, balance=None)",
+    "Release.impute(self, data, seed=None)",
     "Release.plot(self, columns=None)",
     "Schema(*, fields=(), privacy_unit=None, is_draft=False, name='', questions=(), purchases=(), weight=None, "
     "public_tables=(), rules=(), dialect=Dialect(delimiter=None, quote_char='\"', encoding=None, header=True, "

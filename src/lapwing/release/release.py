@@ -24,7 +24,7 @@ from lapwing.release.runs.watching import ProgressLike, show_progress
 from lapwing.rows.kinds import FrameLayout, Kind
 from lapwing.rows.out.outputs import write_output
 from lapwing.schema.linked.database import LinkedTables
-from lapwing.schema.scalars import path_text
+from lapwing.schema.scalars import check_row_count, path_text
 from lapwing.schema.schemas import Schema
 
 if TYPE_CHECKING:
@@ -174,7 +174,15 @@ class Release(Displayable):
 
         return named_tables(self.noisy, self.schema)
 
-    def sample(self, n: int | None = None, seed: int | None = None, where: Where = None, *, like: Any = None) -> Any:  # noqa: ANN401
+    def sample(
+        self,
+        n: int | None = None,
+        seed: int | None = None,
+        where: Where = None,
+        *,
+        like: Any = None,  # noqa: ANN401
+        balance: Mapping[str, Any] | None = None,
+    ) -> Any:  # noqa: ANN401
         """Draw rows from the released model; of several tables rows of the first, and all that belong to them.
 
         Parameters
@@ -194,6 +202,9 @@ class Release(Displayable):
         like : frame, "pandas", "polars" or "pyarrow", optional
             Whose library, types and order of columns rows have; by default those of the input, in the schema's order.
             Of several tables one for each, by name or order, or the name of one for all.
+        balance : mapping of one column to "equal" or to a share of each value, optional
+            ``{"income": "equal"}``: as many rows of each of the column's listed values, however rare; for training a
+            classifier. In place of ``where``; of one table only.
 
         Returns
         -------
@@ -215,12 +226,51 @@ class Release(Displayable):
         Of several tables each row of a parent has as many rows as its number of rows says. The first is drawn from the
         released model given the parent's columns and these numbers, each other one given the row before it too.
         """
+        if balance is not None:
+            self._one("sample(balance=...)", "it is for one table; draw with where")
         if self.linked is not None:
             return together(
                 self.linked, self.frames(n, seed=seed, where=where), layouts_of(self.linked, self.layouts, like)
             )
         layout = self.layout if like is None else out.layout_of(like, self.schema)
-        return out.with_index_of(where, out.rows_frame(self.rows(n, seed=seed, where=where), self.schema, layout))
+        rows = self.rows(n, seed=seed, where=where, balance=balance)
+        return out.with_index_of(where, out.rows_frame(rows, self.schema, layout))
+
+    def impute(self, data: Any, seed: int | None = None) -> Any:  # noqa: ANN401
+        """Fill the gaps of your own table from the model: no private row is looked at, and it costs nothing.
+
+        Parameters
+        ----------
+        data : frame or path
+            Rows that are public or your own, with some of the schema's columns. Null is a gap.
+        seed : int, optional
+            As for `sample`.
+
+        Returns
+        -------
+        frame
+            The same rows and columns, of the same library; each gap is drawn from the model given what its row says.
+            A value that may be missing may be drawn as missing.
+
+        Raises
+        ------
+        ParameterError
+            If a value lies outside the schema, or a column is not in it.
+
+        Examples
+        --------
+        >>> import lapwing as lw
+        >>> import polars as pl
+        >>> schema = {"fields": [
+        ...     {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 1, "required": True}},
+        ...     {"name": "sex", "type": "string", "categories": ["f", "m"], "constraints": {"required": True}}]}
+        >>> rows = pl.DataFrame({"age": [0] * 900 + [1] * 900, "sex": ["f"] * 900 + ["m"] * 900})
+        >>> release = lw.synthesize(rows, schema, epsilon=100, seed=1)
+        >>> release.impute(pl.DataFrame({"age": [1, None], "sex": [None, "f"]})).rows()
+        [(1, 'm'), (0, 'f')]
+        """
+        one = self._one("impute(...)", "gaps are filled table by table")
+        return out.filled_frame(one.model, one.schema, data, (seed, self.seed))
 
     def frames(self, n: int | None = None, *, seed: int | None = None, where: Where = None) -> Iterator[Any]:
         """Draw the rows of `sample` in chunks of Polars frames; at least one frame, empty when ``n`` is 0.
@@ -231,9 +281,23 @@ class Release(Displayable):
             return linked_frames(self.linked, self.parts, n, where, self.seed if seed is None else seed)
         return self.rows(n, seed=seed, where=where).frames()
 
-    def rows(self, n: int | None = None, *, seed: int | None = None, where: Where = None) -> RowsOut:
+    def rows(
+        self,
+        n: int | None = None,
+        *,
+        seed: int | None = None,
+        where: Where = None,
+        balance: Mapping[str, Any] | None = None,
+    ) -> RowsOut:
         """Prepare the rows of `sample`, of which none is drawn yet."""
         self._one("rows(...)", "rows of several tables are drawn together, by sample, frames and write")
+        if balance is not None:
+            if where is not None:
+                raise ParameterError(
+                    "balance and where each say which rows to draw; leave one of them out", code="LW325"
+                )
+            count = check_row_count("the number of rows", self.model.rows if n is None else n)
+            n, where = None, out.balanced(self.schema, count, balance, (seed, self.seed))
         return out.rows_out(self.model, self.schema, n, where, (seed, self.seed))
 
     def write(

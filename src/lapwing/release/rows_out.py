@@ -1,5 +1,6 @@
 """Rows of a release on their way out: how they are prepared, and how they are written to a file or a folder."""
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +20,7 @@ from lapwing.release.runs.watching import ProgressLike, progress_counter, show_p
 from lapwing.rows.kinds import FrameLayout, Kind, Like
 from lapwing.rows.out.outputs import is_folder_name, rows_format, whole_files
 from lapwing.rows.threads import in_order, workers
-from lapwing.schema.scalars import check_row_count, check_whole_number, path_text
+from lapwing.schema.scalars import check_row_count, check_whole_number, path_text, safe_repr
 from lapwing.schema.schemas import Schema
 
 if TYPE_CHECKING:
@@ -132,6 +133,59 @@ def _read(where: Where, schema: Schema) -> "Conditions":
         return listed_rows(cast("Sequence[Mapping[str, object]]", where), schema)
     given = given_rows(where, schema)
     return [(np.arange(given.values.height), given)]
+
+
+def filled_frame(
+    model: ReleasedModel,
+    schema: Schema,
+    data: Any,  # noqa: ANN401 - frames
+    seeds: tuple[int | None, int | None],
+) -> Any:  # noqa: ANN401
+    """Return a table with its gaps filled; see `Release.impute` and `rows_out`."""
+    from lapwing.rows.entry import source_of  # noqa: PLC0415 - it imports polars
+    from lapwing.rows.given import rows_with_gaps  # noqa: PLC0415
+
+    conditions, source = rows_with_gaps(data, schema), source_of(data)
+    names = source.names(Schema(fields=schema.columns))
+    own = Schema(fields=tuple(schema.field(name) for name in names))
+    rng = generator(chosen_seed(seeds[1] if seeds[0] is None else seeds[0]), "rows")
+    frames = _given_frames(model, schema, conditions, rng)
+    rows = RowsOut(_count_of(conditions), None, lambda: (frame.select(names) for frame in frames))
+    return with_index_of(data, rows_frame(rows, own, layout_of(data, own) if source.form == "frame" else FrameLayout()))
+
+
+def balanced(
+    schema: Schema, rows: int, balance: Mapping[str, object], seeds: tuple[int | None, int | None]
+) -> "pl.DataFrame":
+    """Return condition rows that give one column its values in stated shares, in random order.
+
+    balance: a column, and ``"equal"`` or the share of each of its values.
+    """
+    import polars as pl  # noqa: PLC0415 - it takes a quarter of a second to import
+
+    ((name, asked),) = balance.items() if len(balance) == 1 else (("", None),)
+    field = schema.field(name) if name in schema.names else None
+    values = () if field is None else (False, True) if field.type == "boolean" else field.categories or ()
+    if asked == "equal" and values:
+        shares: Mapping[Any, Any] = dict.fromkeys(values, 1)
+    elif isinstance(asked, Mapping) and asked and all(_is_share(each) for each in asked.values()):
+        shares = asked
+    else:
+        raise ParameterError(
+            'balance must map one column to "equal", where its values are listed, or to a share of each value, '
+            f"got {safe_repr(balance)}",
+            code="LW325",
+        )
+    weights = np.array(list(shares.values()), dtype=np.float64)
+    ends = np.rint(np.cumsum(weights / weights.sum()) * rows).astype(np.int64)
+    counts = np.diff(ends, prepend=0)
+    places = np.repeat(np.arange(counts.size), counts)
+    generator(chosen_seed(seeds[1] if seeds[0] is None else seeds[0]), "order").shuffle(places)
+    return pl.DataFrame({name: pl.Series(list(shares)).gather(places)})
+
+
+def _is_share(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf
 
 
 def _count_of(conditions: "Conditions") -> int:

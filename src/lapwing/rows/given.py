@@ -53,6 +53,34 @@ def given_rows(data: Any, schema: Schema, numbers: Sequence[int] | None = None) 
     >>> given_rows(pl.DataFrame({"sex": ["m", None]}), schema).codes["sex"].tolist()
     [1, 2]
     """
+    given, _ = _given_columns(data, schema, numbers)
+    return given
+
+
+def rows_with_gaps(data: Any, schema: Schema) -> list[tuple[np.ndarray, GivenRows | None]]:  # noqa: ANN401 - frames
+    """Return the numbers from 0 of rows whose gaps are in the same columns, and what the others give, if any.
+
+    data: a table of conditions as for `given_rows`, but that null is a gap, not missing.
+    """
+    given, is_gap = _given_columns(data, schema, has_gaps=True)
+    kinds, kind_of = np.unique(is_gap, axis=0, return_inverse=True)
+    found: list[tuple[np.ndarray, GivenRows | None]] = []
+    for kind, gaps in enumerate(kinds):
+        numbers = np.flatnonzero(kind_of.reshape(-1) == kind)
+        names = [name for name, is_open in zip(given.codes, gaps.tolist(), strict=True) if not is_open]
+        codes = {name: given.codes[name][numbers] for name in names}
+        found.append((numbers, GivenRows(codes, given.values.select(names)[numbers]) if names else None))
+    return found
+
+
+def _given_columns(
+    data: Any,  # noqa: ANN401 - frames
+    schema: Schema,
+    numbers: Sequence[int] | None = None,
+    *,
+    has_gaps: bool = False,
+) -> tuple[GivenRows, np.ndarray]:
+    """Return the condition rows of a table, and which of their cells are null: ndarray of bool, (rows, columns)."""
     schema, source = schema.as_written_out, source_of(data)
     names = source.names(Schema(fields=schema.columns))
     known = {field.name: field for field in schema.columns}
@@ -67,18 +95,21 @@ def given_rows(data: Any, schema: Schema, numbers: Sequence[int] | None = None) 
     called = np.arange(1, 1 + sum(len(part[names[0]]) for part in parts)) if numbers is None else np.array(numbers)
     determined = {rule.column for rule in schema.rules if isinstance(rule, Determines)}
     codes, values = {}, []
-    for name in names:
+    is_null = np.zeros((len(called), len(names)), dtype=bool)
+    for place, name in enumerate(names):
         field, first = known[name], 0
         pieces = [(np.empty(0, dtype=field.domain.dtype), np.empty(0))]
         for part in parts:
-            pieces.append(_given(field, part[name], called[first:]))
+            is_null[first : first + len(part[name]), place] = blank = _is_blank(field, part[name])
+            may_be_null = blank if has_gaps or field.domain.missing else np.zeros_like(blank)
+            pieces.append(_given(field, part[name], called[first:], may_be_null))
             first += len(part[name])
         codes[name] = np.concatenate([code for code, _ in pieces])
         shown = decode_column(field, codes[name])
         if not field.is_categorical and field.type == "number" and field.range.step is None and name not in determined:
             shown = pl.Series(np.concatenate([numbers for _, numbers in pieces])).set(shown.is_null(), None)
         values.append(shown.alias(name))
-    return GivenRows(codes, pl.DataFrame(values))
+    return GivenRows(codes, pl.DataFrame(values)), is_null
 
 
 def listed_rows(rows: Sequence[Mapping[str, object]], schema: Schema) -> list[tuple[np.ndarray, GivenRows | None]]:
@@ -106,11 +137,13 @@ def listed_rows(rows: Sequence[Mapping[str, object]], schema: Schema) -> list[tu
     return found
 
 
-def _given(field: Field, cells: RawColumn, called: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _given(
+    field: Field, cells: RawColumn, called: np.ndarray, may_be_null: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Return codes and numbers of one column, all of which must lie in its domain; rows are called by these numbers."""
     codes = encode(cells, field)
     is_last = codes == field.domain.last
-    is_bad = is_last & ~_is_blank(field, cells) if field.domain.missing else is_last
+    is_bad = is_last & ~may_be_null
     numbers = np.empty(0)
     if not field.is_categorical:
         numbers, is_inside = _numbers(field, cells)

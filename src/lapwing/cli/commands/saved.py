@@ -92,18 +92,23 @@ def sample(
             "A .csv or .parquet table of public conditions: one synthetic row for each, with its values.",
         ),
     ] = None,
+    balance: Annotated[
+        str | None, option("--balance", "COL", "As many rows of each of this column's values, in place of --where.")
+    ] = None,
     quiet: options.Quiet = False,
 ) -> None:
     """Draw rows from a saved model, at no cost."""
     for each in output:
         rows_place(each)
     _check(rows, where, where_file)
+    if balance is not None and (where or where_file is not None):
+        raise ParameterError("--balance says which rows to draw; leave --where and --where-file out", code="LW325")
 
     release: Any = open_saved(model)
     say = speaker(context, quiet)
     if release.linked is not None:
-        if where_file is not None:
-            raise ParameterError("--where-file is for releases of one table; give --where", code="LW325")
+        if where_file is not None or balance is not None:
+            raise ParameterError("--where-file and --balance are for releases of one table; give --where", code="LW325")
         _linked_sample(release, release.linked, model, (output, into), (rows, seed, where), say)
         return
     place = options.one_place(output, into, context)
@@ -118,11 +123,12 @@ def sample(
         say(support_text(release.support(table)))
     elif given is not None:
         say(f"support: {release.support(given).text}")
+    shares = None if balance is None else {balance: "equal"}
     if target == STANDARD_OUTPUT:
-        write_release_rows(release.rows(count, seed=seed, where=given), target, None, quiet=True)
+        write_release_rows(release.rows(count, seed=seed, where=given, balance=shares), target, None, quiet=True)
         return
     with whole_files([target], sources, [target] if has_folder else []) as (kept,):
-        found = release.rows(count, seed=seed, where=given)
+        found = release.rows(count, seed=seed, where=given, balance=shares)
         write_release_rows(found, target, kept, quiet=is_quiet(context, quiet))
     say(f"rows: {place}")
 
