@@ -85,7 +85,10 @@ class IssueRecord:
         return f"{dt.datetime.strptime(self.at, _TIME):%Y-%m-%d %H:%M} UTC"
 
     def faults(self, files: Sequence[Path]) -> tuple[list[str], list[str]]:
-        """Return what is wrong with files that should be those beside the certificate, and with those not given."""
+        """Return what is wrong with files that should be those beside the certificate, and with those not given.
+
+        A file that lacks in a folder that was given is a fault.
+        """
         found, left = [], list(self.files)
         for name, path in (each for file in files for each in inside(file)):
             given = Beside.read(path)
@@ -100,7 +103,11 @@ class IssueRecord:
             elif not same:
                 size = f" ({given.size} bytes, not {called[0].size})" if given.size != called[0].size else ""
                 found.append(f"{path}: it is not the file that was written with the certificate{size}")
-        return found, [f"{each.target.as_posix()}: the certificate names it, and it was not given" for each in left]
+        folders = {file.name for file in files if file.is_dir()}
+        cut = [each for each in left if len(each.target.parts) > 1 and each.target.parts[0] in folders]
+        found += [f"{each.target.as_posix()}: it is missing from its folder" for each in cut]
+        lacking = [each for each in left if each not in cut]
+        return found, [f"{each.target.as_posix()}: the certificate names it, and it was not given" for each in lacking]
 
 
 def inside(target: Path, place: Path | None = None) -> list[tuple[str, Path]]:
