@@ -220,6 +220,12 @@ def test_every_page_is_in_the_table_of_contents() -> None:
     assert [path for path in DOCS if f" {path.relative_to(ROOT / 'docs')}\n" not in contents] == []
 
 
+def test_the_list_for_language_models_has_every_page() -> None:
+    listed = re.findall(r"^- \[.+\]\((.+)\)$", (ROOT / "docs" / "llms.txt").read_text(), flags=re.MULTILINE)
+
+    assert sorted(listed) == sorted(re.findall(r": (\S+\.md)$", (ROOT / "mkdocs.yml").read_text(), flags=re.MULTILINE))
+
+
 def test_the_docs_stay_as_long_as_somebody_reads() -> None:
     written = [WRITTEN.get(path.name, path) for path in DOCS]
     pages = [prose(path.read_text(encoding="utf-8")) for path in written]
