@@ -343,6 +343,16 @@ def _cost(lines: tuple[tuple[str, int, int], ...]) -> Made:
 FIGURES |= {(page, "mechanism_cost"): _cost(lines) for page, lines in COST.items()}
 
 
+def _slopes(rows: pl.DataFrame) -> Iterator[str]:
+    for each in rows.filter(pl.col("at") == "slope").iter_rows(named=True):
+        of = f"{each['of']}, d = {each['d']}" if "d" in each else each["of"]
+        numbers = f"{float(each['error']):.2f} {each['low']:.2f} to {each['high']:.2f} {each['theory']:.2f}"
+        yield f"{each['part']} {of} {each['against']} {numbers}"
+
+
+FIGURES |= {("mechanisms.md", f"rates_{part}"): _slopes for part in ("distance", "covariance", "kernel", "marginals")}
+
+
 def main() -> None:
     """Print what pages should say."""
     for (page, name), made in FIGURES.items():

@@ -134,7 +134,7 @@ SHOWN = {
         columns="d/at/error/se",
         where={"of": ("PMM paper",), "theory": ("",)},
         bound=lambda line: lw.theorems.pmm.corollary_4_4(float(line["at"]), 1.0, int(line["d"])),
-        verdict="holds; the bound is 32 to 84 times the distance. Slopes are those of the theory.",
+        verdict="holds; the bound is 28 to 84 times the distance. Slopes are those of the theory.",
     ),
     "pmm.corollary_3_7": Shown(
         command="rates.py distance",

@@ -22,6 +22,7 @@ from pathlib import Path
 
 import numpy as np
 import pmm_distances as distances
+from adaptive import commit
 from metric_models import RESULTS, as_frame, cells_of, grid_w1, mean_and_error, number_schema, slope, theory
 from microaggregation import as_frame as as_bits
 from microaggregation import boolean_schema
@@ -54,12 +55,18 @@ def series(
     found = {place: [error(place) for _ in range(releases)] for place in across}
     for place, errors in found.items():
         mean, spread = mean_and_error(errors)
-        yield name | {"at": place, "error": mean, "se": spread, "releases": releases}
+        yield name | {"at": place, "error": mean, "se": spread, "releases": releases, "commit": commit()}
     logs = np.log(np.repeat(np.array(across, dtype=np.float64), releases))
     fit = linregress(logs, np.log(np.concatenate(list(found.values()))))
     reach = fit.stderr * t.ppf(0.975, logs.size - 2) if logs.size > 2 else math.nan
     ends = {"low": fit.slope - reach, "high": fit.slope + reach}
-    yield name | {"at": "slope", "error": fit.slope, **ends, "theory": slope(np.array(across), rate)}
+    yield name | {
+        "at": "slope",
+        "error": fit.slope,
+        **ends,
+        "theory": slope(np.array(across), rate),
+        "commit": commit(),
+    }
 
 
 def by_distance(releases: int, *, is_quick: bool) -> Iterator[Line]:
@@ -138,7 +145,7 @@ def by_marginals(releases: int, *, is_quick: bool) -> Iterator[Line]:
     release = synthesize(as_bits(bits(sizes[-1])), schema, epsilon=1, mechanism=mechanism)
     law = release.sample(2**20).to_numpy()
     rate = np.array(drawn, dtype=np.float64) ** -0.5
-    name = {"part": "marginals", "of": "rows of one density", "d": 2, "against": "k"}
+    name = {"part": "marginals", "of": "rows drawn", "d": 2, "against": "k"}
     yield from series(name, drawn, lambda k: largest(law, release.sample(int(k)).to_numpy()), rate, releases)
 
 

@@ -30,5 +30,5 @@ def test_what_is_recorded_is_shown_with_a_verdict_and_no_distance_is_above_its_b
         assert len(lines) >= 4, name
         assert verdict
         if name.startswith("pmm."):
-            w1, bound = head.split().index("w1"), head.split().index("bound")
+            w1, bound = head.split().index("error"), head.split().index("bound")
             assert all(float(line.split()[w1]) <= float(line.split()[bound]) for line in lines)
