@@ -112,7 +112,7 @@ def by_kernel(releases: int, *, is_quick: bool) -> Iterator[Line]:
     counts = np.bincount((points * 16).astype(np.int64) @ [16, 1], minlength=256) / rows
     middles = (np.stack(np.divmod(np.arange(256), 16), axis=1) + 0.5) / 16
     kernel = np.exp(-((middles[:, None] - middles[None]) ** 2).sum(axis=2) / (2 * 0.25**2))
-    schema, mechanism = number_schema(2, 0, 1), Grid(width=1 / 16, fit="threshold", threshold=1, placement="centre")
+    schema, mechanism = number_schema(2, 0, 1), Grid(width=1 / 16, threshold=1, variant="paper")
 
     def error(n: float) -> float:
         release = synthesize(as_frame(points), schema, epsilon=n / rows, mechanism=mechanism, expected_rows=rows)
