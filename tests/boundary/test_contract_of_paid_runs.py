@@ -1,7 +1,7 @@
 """What every paid run keeps: one debit, each answer drawn once, the same call goes on from its transcript.
 
-The tasks are a release of one table by each mechanism, one of linked tables, a learned schema and an evaluation with a
-budget.
+The tasks are a release of one table by each mechanism, one of linked tables, one without a schema, a learned schema
+and an evaluation with a budget.
 """
 
 import json
@@ -31,6 +31,7 @@ TWO = {
 }
 TABLE = pl.DataFrame({"flag": [True, False] * 60, "age": list(range(60)) * 2})
 OTHER = pl.DataFrame({"flag": [True] * 90 + [False] * 30, "age": [7] * 120})
+OF_NUMBERS = pl.DataFrame({"flag": [True, False] * 300, "pay": [float(row % 60) for row in range(600)]})
 HOMES = {
     "homes": pl.DataFrame({"home": range(60), "flag": [True, False] * 30}),
     "people": pl.DataFrame({"home": [*range(60)] * 2, "adult": [True] * 60 + [False] * 60}),
@@ -61,6 +62,7 @@ TASKS = {
             TABLE, {"draft": True, "fields": [{"name": "age", "type": "integer"}]}, epsilon=3, **more
         ),
     ),
+    "no schema": ("row", lambda **more: lw.synthesize(OF_NUMBERS, epsilon=3, **more)),
     "evaluation": ("row", lambda **more: lw.evaluate(TABLE, OTHER, ONE, epsilon=3, **more)),
 }
 

@@ -25,9 +25,10 @@ from lapwing.model.certificate.linked import ONE_OF_SEVERAL, published_tables
 from lapwing.model.files import SavedRelease
 from lapwing.present.certificates import verdict_facts
 from lapwing.release.release import Release
-from lapwing.release.runs.certify import certify
+from lapwing.release.runs.certify import LearnedSchema, certify
 from lapwing.release.runs.finishing import postprocess_model
 from lapwing.release.runs.generators import generator
+from lapwing.release.runs.learned.schemaless import SchemalessSettings
 from lapwing.release.runs.linked import certificate_of, few_warnings, refuse_lost
 from lapwing.release.runs.misfits import (
     Stopping,
@@ -75,13 +76,17 @@ def _checked(source: CodedSource, settings: TableSettings, terms: Terms, earlier
     return _Part(source=source, settings=settings, terms=terms, first=first, own=own)
 
 
-def run_release(source: CodedSource, settings: TableSettings, terms: Terms, run: Run) -> Release:
-    """Check, debit, ask, solve, finish, certify: a task of `Run`."""
-    _, finish = _begun(_checked(source, settings, terms, run.earlier), run)
+def run_release(
+    source: CodedSource, settings: TableSettings, terms: Terms, run: Run, learned: LearnedSchema | None = None
+) -> Release:
+    """Check, debit, ask, solve, finish, certify: a task of `Run`; learned: where earlier answers taught the schema."""
+    _, finish = _begun(_checked(source, settings, terms, run.earlier), run, learned)
     return finish()
 
 
-def _begun(part: _Part, run: Run) -> tuple[Sequence[NoisyRows], Callable[[], Release]]:
+def _begun(
+    part: _Part, run: Run, learned: LearnedSchema | None = None
+) -> tuple[Sequence[NoisyRows], Callable[[], Release]]:
     """Debit, and ask what is asked before the mechanism.
 
     Returns what was answered, and what asks the rest, solves, finishes and certifies: a function of the answers, the
@@ -103,7 +108,16 @@ def _begun(part: _Part, run: Run) -> tuple[Sequence[NoisyRows], Callable[[], Rel
         model = settings.mechanism.run(curator, settings.schema, part.own, generator(settings.seed, "fit"))
         model.validate(settings.schema)
         finished = postprocess_model(model, settings.schema, settings.seed)
-        paid = certify(settings, terms, run.records, tuple(answers), model, finished=finished, earlier=run.earlier)
+        paid = certify(
+            settings,
+            terms,
+            run.records,
+            tuple(answers),
+            model,
+            finished=finished,
+            earlier=run.earlier,
+            learned=learned,
+        )
         saved = SavedRelease(settings.schema, finished.model, paid, of_mechanism(answers))
         return Release.of_one(saved, seed=settings.seed if settings.is_seeded else None)
 
@@ -245,7 +259,7 @@ def linked_of(transcript: Path) -> LinkedTables | None:
         return None  # what is wrong with it is said where it is taken up
 
 
-def read_header(taken: ResumedTranscript) -> Settings:
+def read_header(taken: ResumedTranscript) -> Settings | SchemalessSettings:
     """Return the settings of a release that the header of its transcript fixes.
 
     No path in a header is followed but these: that of the ledger, which must be one of Lapwing's, and those of public
@@ -260,7 +274,8 @@ def read_header(taken: ResumedTranscript) -> Settings:
                 f"the transcript {path} is of a {what}; repeat that, with the same transcript", code="LW611"
             )
     try:
-        settings = Settings.from_dict(header["settings"])
+        kind = SchemalessSettings if "columns" in header["settings"] else Settings
+        settings = kind.from_dict(header["settings"])
         RECORDS.read(Terms, header["terms"])
         records_of(taken)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
@@ -269,7 +284,7 @@ def read_header(taken: ResumedTranscript) -> Settings:
         if error.code != "LW643":
             raise
     else:
-        return settings.with_recorded_rows(header["settings"])
+        return settings.with_recorded_rows(header["settings"]) if isinstance(settings, Settings) else settings
     raise DataError(
         f"the header of the transcript {path} is damaged; give the file that the release wrote", code="LW610"
     )

@@ -7,12 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from lapwing.api.running import read_header, release_of
+from lapwing.api.schemaless import read_schemaless, release_schemaless
 from lapwing.errors import ParameterError
-from lapwing.kernel.budget.budget import Number
+from lapwing.kernel.budget.budget import Number, exact_number
 from lapwing.release.release import Release
+from lapwing.release.runs.learned.schemaless import SchemalessSettings
 from lapwing.release.runs.plan.effort import Memory
 from lapwing.release.runs.reading import read_settings, refuse_settings_of_one
 from lapwing.release.runs.records import Records, RunRecords, records_of, resumable, take_up
+from lapwing.release.runs.settings import MOST_MISFITS
 from lapwing.release.runs.watching import following
 from lapwing.rows.entry import private_boundary
 from lapwing.schema.scalars import path_text
@@ -31,7 +34,7 @@ from lapwing.typing import (
 @private_boundary
 def synthesize(
     data: IntoFrame | Mapping[str, IntoFrame],
-    schema: SchemaLike,
+    schema: SchemaLike | None = None,
     *,
     epsilon: Number | None = None,
     delta: Number | None = None,
@@ -133,11 +136,15 @@ def synthesize(
     ['flag']
     """
     book = RunRecords(ledger=ledger, dataset=dataset, transcript=transcript)
-    asked: Any = {"epsilon": epsilon, "delta": delta, "rho": rho, "mechanism": mechanism}
+    asked: Any = {"epsilon": epsilon, "delta": delta, "rho": rho, "neighbours": neighbours}
     asked |= {"expected_rows": expected_rows, "seed": seed, "transcript": book.path}
-    asked["public_tables"] = public_tables
-    asked |= {"neighbours": neighbours, "prior": prior, "misfits": misfits, "shares": shares}
-    settings = read_settings(schema, **asked)
+    of_columns: Any = {"mechanism": mechanism, "public_tables": public_tables, "prior": prior, "shares": shares}
+    if schema is None:
+        few = None if exact_number("misfits", misfits) == MOST_MISFITS else misfits
+        open_settings = read_schemaless(data, refused={**of_columns, "misfits": few, "memory": memory}, **asked)
+        with following(progress):
+            return release_schemaless(data, open_settings, book)
+    settings = read_settings(schema, misfits=misfits, **of_columns, **asked)
     if settings.linked is not None:
         refuse_settings_of_one(memory=memory)
     with following(progress):
@@ -205,10 +212,13 @@ def resume_run(
     path = Path(path_text("transcript", transcript))
     with closing(take_up(path)) as taken:
         settings = read_header(taken)
-        if settings.linked is not None:
+        is_open = isinstance(settings, SchemalessSettings)
+        if is_open or settings.linked is not None:
             refuse_settings_of_one(memory=memory)
             if schema is not None:
                 raise ParameterError("linked tables are resumed under their own schema; leave schema out", code="LW252")
         resumable(path, partial(tell, settings, records_of(taken), len(taken.given)))
         book = RunRecords(transcript=path, taken=taken)
+        if isinstance(settings, SchemalessSettings):
+            return release_schemaless(data, settings, book)
         return release_of(data, settings, book, memory=memory, schema=schema)

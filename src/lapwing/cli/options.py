@@ -83,6 +83,10 @@ Data = Annotated[
     Path, argument("DATA", "The private table: a file, a folder of Parquet or CSV files, or - (CSV by standard input).")
 ]
 SchemaFile = Annotated[Path, option("--schema", "S.json", "The schema: everything public about the table.")]
+SchemaOrNone = Annotated[
+    Path | None,
+    option("--schema", "S.json", "The schema. Without it, a part of the budget learns what the columns hold."),
+]
 RowsOut = Annotated[
     Path,
     option("-o --output", "OUT", "Where the rows go: .parquet, .csv or .csv.gz; replaced if it is there."),

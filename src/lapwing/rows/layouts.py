@@ -9,15 +9,18 @@ import re
 import sys
 import zoneinfo
 from collections.abc import Iterable
-from typing import Any, Final, cast
+from typing import Any, Final, Literal, cast
 
 import numpy as np
 import polars as pl
 
-from lapwing.errors import ParameterError
+from lapwing.errors import DataError, ParameterError
 from lapwing.rows.entry import Source, source_of
+from lapwing.rows.files import header_fault, open_file
+from lapwing.rows.formats import CsvFile
 from lapwing.rows.guard import run_guarded
 from lapwing.rows.kinds import FrameLayout, Kind, Like
+from lapwing.schema.fields import FieldType
 from lapwing.schema.scalars import quote, safe_repr
 from lapwing.schema.schemas import Schema
 
@@ -26,6 +29,59 @@ _REGION: Final = re.compile(r", (?!Etc/)[A-Za-z_]+/[A-Za-z_/+-]+\]")
 _UNIT: Final = re.compile(r"\[(s|ms|us|ns),")
 _NUMPY_WHOLE: Final = re.compile(r"\bu?int[0-9]+$")
 _LIBRARIES: Final = ("pandas", "polars", "pyarrow")
+
+Column = Literal["boolean", "integer", "number", "date", "datetime", "string", "text", "none"]
+"""What is public of a column: its type, "text" where it has none, "none" where no field holds what it does."""
+
+
+def public_columns(source: Source) -> dict[str, Column]:
+    """Return what is public of the columns of a table, of which no cell is looked at.
+
+    Whole numbers of NumPy in pandas are numbers like all others, as one missing cell makes them that.
+    """
+    if not source.is_typed:
+        return dict.fromkeys(_names(source), "text")
+    import narwhals.stable.v2 as nw  # noqa: PLC0415 - it takes long to load
+
+    what = "the columns of the table cannot be read"
+    # Without rows: narwhals would look at objects to tell what they are.
+    types = run_guarded(what, lambda: nw.from_native(source.typed).head(0).collect_schema())
+    found: dict[str, Column] = {str(name): field_type(dtype) or "none" for name, dtype in types.items()}
+    if source.kind == "pandas":
+        found |= {name: "number" for name, dtype in _dtypes(source) if _NUMPY_WHOLE.fullmatch(dtype)}
+    return found
+
+
+def _names(source: Source) -> list[str]:
+    """Return the names of columns without types."""
+    if source.form == "query":
+        return list(source.table.columns)
+    file = open_file(source.files[0])
+    if not isinstance(file, CsvFile):
+        raise DataError(
+            f"file {quote(str(file.path))} needs a schema, as its cells alone tell of which types its columns are; "
+            "`lapwing schema draft` makes a draft of one",
+            code="LW272",
+        )
+    fault = header_fault(file)
+    if fault is not None:
+        raise DataError(f"file {quote(str(file.path))} {fault}", code="LW116")
+    return [name for name in file.names if name]
+
+
+def field_type(dtype: Any) -> FieldType | None:  # noqa: ANN401 - a type of narwhals'
+    """Return the type of a field that holds a column's values, if one does."""
+    import narwhals.stable.v2 as nw  # noqa: PLC0415 - likewise
+
+    kinds: tuple[tuple[bool, FieldType], ...] = (
+        (dtype == nw.Boolean, "boolean"),
+        (dtype.is_integer(), "integer"),
+        (dtype.is_numeric(), "number"),
+        (dtype == nw.Date, "date"),
+        (dtype == nw.Datetime, "datetime"),
+        (any(dtype == text for text in (nw.String, nw.Categorical, nw.Enum, nw.Object)), "string"),
+    )
+    return next((kind for is_kind, kind in kinds if is_kind), None)
 
 
 def layout_of(source: Source, schema: Schema) -> FrameLayout:

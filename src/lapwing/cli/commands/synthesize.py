@@ -33,12 +33,16 @@ if TYPE_CHECKING:
 
 
 _WORTH_SAYING = 0.95
+_WITHOUT_SCHEMA = (
+    "No --schema: the names and types of the columns are taken as public, and each row as one person's. What the "
+    "columns hold is learned with a part of the budget; `lapwing schema draft` makes a schema to be filled in."
+)
 
 
 def synthesize(
     context: typer.Context,
     data: Tables,
-    schema: options.SchemaFile,
+    schema: options.SchemaOrNone = None,
     output: options.RowsPlacesOrDefault = [],  # noqa: B006 - typer reads the default and passes a new list
     into: options.Into = None,
     sql: Sqls = [],  # noqa: B006 - likewise
@@ -74,7 +78,9 @@ def synthesize(
     """Turn a private table, or linked ones, into synthetic rows."""
     options.check_budget(epsilon, rho, context)
     say, silent = speaker(context, quiet), is_quiet(context, quiet)
-    linked = linked_schema(schema, data or [], sql, db, context)
+    if schema is None and check:
+        raise options.misuse("--check goes with --schema; leave it out, or give one", context, code="LW903")
+    linked = None if schema is None else linked_schema(schema, data or [], sql, db, context)
     tables = private_tables(data or [], sql, db, linked, context)
     private = list(tables.values())
     is_one = linked is None or linked.is_events
@@ -95,7 +101,7 @@ def synthesize(
     from lapwing.release.runs.settings import usable_schema  # noqa: PLC0415
     from lapwing.schema.schemas import Schema  # noqa: PLC0415
 
-    checked = usable_schema(schema) if linked is None else Schema(linked=linked)
+    checked = None if schema is None else usable_schema(schema) if linked is None else Schema(linked=linked)
     asked: dict[str, Any] = {
         "epsilon": epsilon,
         "delta": delta,
@@ -115,7 +121,10 @@ def synthesize(
     if linked is None or not check:  # of linked tables only the look takes another share
         asked["misfits"] = misfits
     given: Any = private[0] if linked is None else tables
-    with announce(recommendation(private, checked, schema, check=check, misfits=misfits), say):
+    said = _WITHOUT_SCHEMA
+    if schema is not None and checked is not None:
+        said = recommendation(private, checked, schema, check=check, misfits=misfits)
+    with announce(said, say):
         release = produce_release(
             lambda: release_of(given, checked, **asked),
             targets,

@@ -112,12 +112,12 @@ def clear_folder(place: Path) -> None:
 def _read(place: Path, transcript: Path) -> UnfinishedRelease:
     """Read a transcript, which nobody else may hold."""
     with closing(take_up(transcript)) as taken:
-        settings, _ = going_on(read_header(taken), taken, None)
+        read = read_header(taken)
+        if not isinstance(read, Settings) or read.linked is not None:
+            what = "linked tables" if isinstance(read, Settings) else "a release without a schema"
+            raise DataError(f"the transcript {transcript} is of {what}; finish it with `lapwing resume`", code="LW611")
+        settings, _ = going_on(read, taken, None)
         records, given = records_of(taken), taken.given
-    if settings.linked is not None:
-        raise DataError(
-            f"the transcript {transcript} is of linked tables; finish it with `lapwing resume`", code="LW611"
-        )
     is_paid = _is_paid(place, records, given)
     if given and not is_paid:  # to finish it would debit it now
         raise DataError(

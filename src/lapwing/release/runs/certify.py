@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from lapwing.errors import DataError
 from lapwing.kernel.budget.budget import Budget, BudgetRequest
 from lapwing.kernel.plain import at_least
 from lapwing.kernel.questions.cell_sums.question import CellSums
@@ -40,6 +41,7 @@ from lapwing.release.runs.judged import verdict_of
 from lapwing.release.runs.misfits import misfit_warnings, of_mechanism
 from lapwing.release.runs.records import Records
 from lapwing.release.runs.settings import TableSettings
+from lapwing.schema.fields import Field
 from lapwing.schema.schemas import Schema
 from lapwing.version import VERSION, code_fingerprint
 
@@ -98,6 +100,32 @@ class AnswerCosts:
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LearnedSchema:
+    """Hold a schema that noisy answers taught from names and types alone, and what a certificate says of that."""
+
+    fields: tuple[Field, ...]
+    assumed: tuple[Notice, ...]
+    statements: tuple[Statement, ...]
+    notes: tuple[Notice, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns that are modelled."""
+        return tuple(field.name for field in self.fields)
+
+    @property
+    def schema(self) -> Schema:
+        """The schema; a DataError where no column is left."""
+        if self.fields:
+            return Schema(fields=self.fields)
+        raise DataError(
+            "noise hides what every column holds, so that there is nothing to model: the part of the budget that was "
+            "to show it is spent; give a larger epsilon, or a schema",
+            code="LW272",
+        )
+
+
 def certify(
     settings: TableSettings,
     terms: Terms,
@@ -107,12 +135,13 @@ def certify(
     *,
     finished: PostprocessedModel,
     earlier: Sequence[Answer] = (),
+    learned: LearnedSchema | None = None,
 ) -> Certificate:
     """Return the certificate of a release.
 
-    answers: all that were given under the schema; earlier: those before it was mended; their costs sum to the
-    certificate's total; finished: what rules and public tables made of the model, which is released. Returns a function
-    of public settings and released numbers alone.
+    answers: all that were given under the schema; earlier: those before it was mended, or by which it was `learned`;
+    their costs sum to the certificate's total; finished: what rules and public tables made of the model, which is
+    released. Returns a function of public settings and released numbers alone.
     """
     schema, mechanism = settings.schema, settings.mechanism
     paid = AnswerCosts.of((*earlier, *answers), terms, settings.request)
@@ -132,20 +161,22 @@ def certify(
         expected_rows=terms.expected_rows,
         released_rows=model.rows,
         seed=settings.seed,
+        delta=paid.selected,
         accuracy=(
+            *(() if learned is None else learned.statements),
             *_noise_statements(answers),
             *rows_statements(answers, terms, finished.model.rows),
             *_of_released(settings, terms, answers, accuracy, (model, finished)),
         ),
-        assumed=(*assumptions(mechanism), *_claims(answers)),
+        assumed=(*(() if learned is None else learned.assumed), *assumptions(mechanism), *_claims(answers)),
         warnings=(
             *uncovered_warnings(schema.columns),
             *_noise_warnings(answers, model, terms),
             *misfit_warnings(schema, everything),
-            *_mended_schema_notice(earlier),
+            *(_mended_schema_notice(earlier) if learned is None else learned.notes),
             *_contrary_warnings(settings, answers),
             *promise_warnings(paid.total, paid.epsilons),
-            *untold_warnings(bought, schema.purchases),
+            *(untold_warnings(bought, schema.purchases) if learned is None else ()),
             *other_terms_warnings(modelled, schema.purchases, terms.relation, schema.unit_label),
             *release_warnings(settings.mechanism, schema, answers, accuracy),
         ),

@@ -31,6 +31,7 @@ from lapwing.rows.cells import (
 from lapwing.rows.codec import encoder
 from lapwing.rows.entry import private_boundary, source_of
 from lapwing.rows.guard import run_guarded
+from lapwing.rows.layouts import field_type
 from lapwing.rows.linked import code_linked
 from lapwing.rows.source import all_codes, coded_table
 from lapwing.rows.spelling import plain_cells
@@ -43,7 +44,6 @@ from lapwing.schema.schemas import Schema
 from lapwing.schema.values import any_value
 
 T = TypeVar("T")
-_TEXT = (nw.String, nw.Categorical, nw.Enum, nw.Object)
 
 
 def _columns(look: Callable[[], T]) -> T:
@@ -72,17 +72,9 @@ def drafted_schema(data: object) -> tuple[Schema, dict[str, Tally] | None]:
 
 def _field_type(name: str, dtype: nw.dtypes.DType) -> FieldType:
     """Return the schema's type for a column's type."""
-    kinds: tuple[tuple[bool, FieldType], ...] = (
-        (dtype == nw.Boolean, "boolean"),
-        (dtype.is_integer(), "integer"),
-        (dtype.is_numeric(), "number"),
-        (dtype == nw.Date, "date"),
-        (dtype == nw.Datetime, "datetime"),
-        (any(dtype == text for text in _TEXT), "string"),
-    )
-    for is_kind, kind in kinds:
-        if is_kind:
-            return kind
+    kind = field_type(dtype)
+    if kind is not None:
+        return kind
     raise DataError(
         f"column {quote(name)} is of type {dtype}, which no field can hold; convert or drop it first", code="LW107"
     )

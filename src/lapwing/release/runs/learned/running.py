@@ -193,7 +193,7 @@ def outlook(settings: LearnSettings, terms: Terms) -> tuple[Notice, ...]:
     together.
     """
     learned = learned_fields(
-        _MadeUp(terms),
+        MadeUp(terms),
         settings.schema,
         settings.original,
         settings.names,
@@ -214,7 +214,7 @@ def outlook(settings: LearnSettings, terms: Terms) -> tuple[Notice, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class _MadeUp:
+class MadeUp:
     """Answer questions about a made-up table: no row is looked at."""
 
     terms: Terms
@@ -231,6 +231,6 @@ class _MadeUp:
         if isinstance(question, CategorySelection):
             threshold = question.threshold(self.terms.relation, self.terms.max_rows)
             return SelectedTexts(question, (), np.zeros(0, dtype=np.int64), noise, threshold)
-        counts = np.zeros(question.shape, dtype=np.int64)
+        counts = np.zeros(question.counted, dtype=np.int64)
         counts.flat[counts.size * 3 // 4] = _MANY
         return NoisyCounts(question, counts, noise)

@@ -96,7 +96,7 @@ def read_learn_settings(
     learned = [original.field(name) for name in names]
     texts = _read_dictionaries(dictionaries, original, names)
     selecting = [field.name for field in learned if needs_selection(field, texts)]
-    request, selection_delta = _shared_out(epsilon, delta, rho, selecting)
+    request, selection_delta = shared_out(epsilon, delta, rho, selecting)
     relation = Terms(relation=cast("Relation", neighbours), max_rows=original.max_rows).relation
     return LearnSettings(
         original=original,
@@ -186,7 +186,7 @@ def _texts_of(name: str, source: object) -> tuple[str, ...]:
     return tuple(dict.fromkeys(source))
 
 
-def _shared_out(
+def shared_out(
     epsilon: Number | None, delta: Number | None, rho: Number | None, selecting: Sequence[str]
 ) -> tuple[BudgetRequest, Fraction]:
     """Return the budget of all questions, and the delta that is set aside for selections."""

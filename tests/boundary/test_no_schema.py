@@ -1,0 +1,262 @@
+"""A release without a schema: names and types are public; all else is learned, paid once, and tells of no one row."""
+
+import io
+import json
+
+import pandas as pd
+import polars as pl
+import pytest
+
+import lapwing as lw
+from helpers.command import lapwing
+from lapwing.api import schemaless
+from lapwing.kernel.budget.ledger import Ledger
+from lapwing.kernel.noise.bits import SystemBits
+from lapwing.release.runs.records import AccountedSink
+
+ROWS = 3000
+TABLE = pl.DataFrame(
+    {
+        "age": [20 + row % 50 for row in range(ROWS)],
+        "pay": [row % 400 / 4 for row in range(ROWS)],
+        "town": [("Bern", "Uri", "Zug")[row % 3] for row in range(ROWS)],
+        "name": [f"person {row}" for row in range(ROWS)],
+        "flag": [row % 2 == 0 for row in range(ROWS)],
+    }
+)
+BUDGET = {"epsilon": 20, "delta": "1e-6"}
+
+
+class Stream:
+    """A table of which nothing is known but that it can be read as Arrow."""
+
+    def __init__(self, table):
+        self._table = table.to_arrow()
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        return self._table.__arrow_c_stream__(requested_schema)
+
+
+CONTAINERS = {
+    "polars": lambda table, _: table,
+    "lazy": lambda table, _: table.lazy(),
+    "pandas": lambda table, _: table.to_pandas(),
+    "pyarrow": lambda table, _: table.to_arrow(),
+    "stream": lambda table, _: Stream(table),
+    "parquet": lambda table, folder: (table.write_parquet(folder / "d.parquet"), folder / "d.parquet")[1],
+    "csv": lambda table, folder: (table.write_csv(folder / "d.csv"), folder / "d.csv")[1],
+    "csv.gz": lambda table, folder: (table.write_csv(folder / "d.csv.gz", compression="gzip"), folder / "d.csv.gz")[1],
+}
+
+
+def notes(release):
+    """Return what a certificate warns of, by code."""
+    return {each.code: each.fields for each in release.certificate.warnings}
+
+
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_every_container_gives_the_columns_that_can_be_learned(container, tmp_path):
+    release = lw.synthesize(CONTAINERS[container](TABLE, tmp_path), **BUDGET, seed=1)
+
+    fields = {field.name: field for field in release.schema.fields}
+    kinds = {name: field.type for name, field in fields.items()}
+    truth = "integer" if container.startswith("csv") else "boolean"  # as text, true is 1
+    assert kinds == {"age": "integer", "pay": "number", "town": "string", "flag": truth}
+    assert {*fields["town"].categories} - {fields["town"].unlisted} == {"Bern", "Uri", "Zug"}
+    assert fields["age"].minimum <= 21
+    assert fields["age"].maximum >= 68
+    assert notes(release)["left_out_rare"] == {"fields": ("name",)}
+    assert [each.code for each in release.certificate.assumed] == ["types_public"]
+    assert "untold" not in notes(release)
+    assert set(release.certificate.dp_fields) == {name for name, kind in kinds.items() if kind != "boolean"}
+    rows = pl.concat(list(release.frames()))
+    assert rows["age"].drop_nulls().is_between(fields["age"].minimum, fields["age"].maximum).all()
+
+
+def test_whole_numbers_stay_whole_where_a_missing_cell_makes_them_floats():
+    table = pd.DataFrame(
+        {"child": [None if row % 5 == 0 else row % 4 for row in range(ROWS)], "x": [0.5, 1.0] * (ROWS // 2)}
+    )
+
+    with_missing = lw.synthesize(table, **BUDGET, seed=1)
+    without = lw.synthesize(table.fillna(1).astype({"child": "int64"}), **BUDGET, seed=1)
+
+    for release in (with_missing, without):
+        assert {field.name: field.type for field in release.schema.fields} == {"child": "integer", "x": "number"}
+
+
+def test_texts_are_left_out_without_a_delta_and_booleans_cost_nothing(tmp_path):
+    release = lw.synthesize(TABLE, epsilon=20, seed=1)
+
+    assert notes(release)["left_out_texts"] == {"fields": ("town", "name")}
+    assert release.schema.names == ("age", "pay", "flag")
+    assert release.certificate.total.amount <= 20
+
+    transcript = tmp_path / "t.jsonl"
+    lw.synthesize(TABLE.select("flag"), epsilon=20, seed=1, transcript=transcript)
+    assert '"part"' not in transcript.read_text()  # nothing was learned
+
+
+def recorded(table, transcript):
+    """Return a release and all that it shows."""
+    release = lw.synthesize(table, **BUDGET, seed=1, transcript=transcript)
+    return shown(release)
+
+
+def shown(release):
+    """Return all that a release shows."""
+    model = io.BytesIO()
+    return (
+        json.dumps(release.certificate.to_dict())
+        + json.dumps(release.schema.to_dict())
+        + str([release.sample(50).to_dicts(), [each.to_dict() for each in release.noisy], model.getvalue()])
+    )
+
+
+def neighbour():
+    """Return the table with a row that no other is like."""
+    odd = {"age": 987654321, "pay": -87654321.5, "town": "Canary Wharf", "name": "canary", "flag": True}
+    return pl.concat([TABLE, pl.DataFrame([odd])])
+
+
+def test_a_value_of_one_row_shows_nowhere(tmp_path):
+    transcript = tmp_path / "t.jsonl"
+
+    everything = recorded(neighbour(), transcript) + transcript.read_text()
+
+    assert "anary" not in everything
+    assert all(word not in everything for word in ("987654321", "87654321", "990000000", "98999999", "-88000000"))
+
+
+def test_the_same_answers_on_a_neighbour_give_the_same_release(tmp_path):
+    first = recorded(TABLE, tmp_path / "t.jsonl")
+
+    assert shown(lw.resume(tmp_path / "t.jsonl", neighbour())) == first
+
+
+@pytest.mark.parametrize("leak", ["bound", "category"])
+def test_what_is_taken_from_the_rows_unpaid_is_noticed(leak, tmp_path, monkeypatch):
+    honest = schemaless.learn_schema
+
+    def leaking(settings, open_table):
+        """Look at the rows behind the room."""
+        found = honest(settings, open_table)
+        top, town = LOOKED_AT[0]["age"].max(), LOOKED_AT[0]["town"].to_list()[-1]
+        fields = [lw.Schema(fields=found.fields) | {"age": {"constraints": {"minimum": 0, "maximum": int(top)}}}]
+        if leak == "category":
+            listed = [*found.schema.field("town").categories, town]
+            fields = [lw.Schema(fields=found.fields) | {"town": {"categories": list(dict.fromkeys(listed))}}]
+        return schemaless.replace(found, fields=fields[0].fields)
+
+    monkeypatch.setattr(schemaless, "learn_schema", leaking)
+    LOOKED_AT[:] = [TABLE]
+    first = recorded(TABLE, tmp_path / "t.jsonl")
+    LOOKED_AT[:] = [neighbour()]
+    try:
+        again = shown(lw.resume(tmp_path / "t.jsonl", neighbour()))
+    except lw.LapwingError:
+        again = ""  # other questions than those that are recorded
+
+    assert again != first
+
+
+LOOKED_AT = []
+
+
+def test_it_goes_on_after_every_answer_and_pays_once(tmp_path, monkeypatch):
+    book = Ledger.create_or_open(tmp_path / "budget.db")
+    book.init("d", unit="zcdp", limit=100, relation="add-remove", privacy_unit="row", selection_delta="1e-5")
+    transcript = tmp_path / "t.jsonl"
+    record, left = AccountedSink.record, 1
+
+    def stop(self, *answered):
+        nonlocal left
+        record(self, *answered)
+        left -= 1
+        if not left:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(AccountedSink, "record", stop)
+    table = TABLE.select("age", "pay", "town")
+    with pytest.raises(KeyboardInterrupt):
+        lw.synthesize(table, **BUDGET, seed=1, transcript=transcript, ledger=tmp_path / "budget.db")
+    stops = 1
+    while True:
+        left = 1
+        try:
+            release = lw.resume(transcript, table)
+        except KeyboardInterrupt:
+            stops += 1
+            continue
+        break
+
+    assert stops > 3  # types, bounds twice, lists, and then the mechanism
+    assert [entry.kind for entry in book.history()] == ["init", "debit"]
+    assert book.history()[1].amount >= release.certificate.total.amount
+    monkeypatch.setattr(SystemBits, "words", None)
+    assert shown(lw.resume(transcript, table)) == shown(release)
+
+
+def test_what_was_learned_and_what_was_released_stay_within_what_was_asked_for():
+    release = lw.synthesize(TABLE, epsilon=1, delta="1e-9", seed=1)
+
+    paid = release.certificate
+    assert sum(line.cost.amount for line in paid.lines) == paid.total.amount
+    assert paid.epsilons[0][0] == paid.requested.delta
+    assert paid.epsilons[0][1] <= 1
+    assert 0 < paid.delta <= paid.requested.delta / 2
+
+
+@pytest.mark.parametrize(
+    ("data", "settings", "word"),
+    [
+        (TABLE.select("town", "name"), {"epsilon": 1}, "delta"),
+        (TABLE, {"epsilon": 1, "mechanism": "pmm"}, "mechanism"),
+        (TABLE, {"epsilon": 1, "misfits": 0.5}, "misfits"),
+        (pl.DataFrame({"a": [[1]], "b": [None]}), {"epsilon": 1, "delta": "1e-9"}, "schema"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_anything_is_paid(data, settings, word, tmp_path):
+    book = Ledger.create_or_open(tmp_path / "budget.db")
+    book.init("d", unit="pure", limit=9, relation="add-remove", privacy_unit="row")
+
+    with pytest.raises(lw.LapwingError, match=word) as refused:
+        lw.synthesize(data, **settings, ledger=tmp_path / "budget.db")
+
+    assert refused.value.code == "LW272"
+    assert len(book.history()) == 1
+
+
+def test_json_lines_need_a_schema_as_their_names_are_cells(tmp_path):
+    (tmp_path / "d.jsonl").write_text('{"age": 3}\n')
+
+    with pytest.raises(lw.DataError, match="lapwing schema draft") as refused:
+        lw.synthesize(tmp_path / "d.jsonl", epsilon=1)
+
+    assert refused.value.code == "LW272"
+
+
+def test_where_noise_hides_every_column_the_release_ends_and_is_paid_for(tmp_path):
+    with pytest.raises(lw.DataError, match="noise hides") as refused:
+        lw.synthesize(
+            TABLE.select("age", "town").head(20), epsilon="0.01", delta="1e-9", transcript=tmp_path / "t.jsonl"
+        )
+
+    assert refused.value.code == "LW272"
+    assert (tmp_path / "t.jsonl").exists()
+
+
+def test_the_command_takes_a_csv_file(tmp_path):
+    TABLE.write_csv(tmp_path / "data.csv")
+
+    said = lapwing(
+        *("synthesize", tmp_path / "data.csv", "--epsilon", "20", "--delta", "1e-6", "-o", tmp_path / "out.csv"),
+        *("--transcript", tmp_path / "t.jsonl"),
+    )
+    again = lapwing("resume", tmp_path / "t.jsonl", tmp_path / "data.csv", "-o", tmp_path / "again.csv")
+
+    assert (said.status, again.status) == (0, 0), said.err + again.err
+    assert "No --schema: the names and types" in said.err
+    assert "left out, as no text is frequent enough" in said.err
+    assert pl.read_csv(tmp_path / "out.csv").columns == ["age", "pay", "town", "flag"]
+    assert (tmp_path / "again.csv").read_bytes() == (tmp_path / "out.csv").read_bytes()
