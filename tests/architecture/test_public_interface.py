@@ -175,7 +175,7 @@ ADDED = [
     "plan(schema, *, expected_rows, epsilon=None, delta=None, rho=None, mechanism=None, neighbours='add-remove', "
     "public_tables=None, prior=None, memory=None, shares=None)",
     "resume(transcript, data, *, schema=None, memory=None, progress=None)",
-    "synthesize(data, schema, *, epsilon=None, delta=None, rho=None, mechanism=None, neighbours='add-remove', "
+    "synthesize(data, schema=None, *, epsilon=None, delta=None, rho=None, mechanism=None, neighbours='add-remove', "
     "expected_rows=None, ledger=None, dataset=None, transcript=None, seed=None, public_tables=None, prior=None, "
     "memory=None, misfits=0.1, shares=None, progress=None)",
 ]

@@ -41,7 +41,7 @@ def test_a_setting_outside_its_range_is_refused(changes, message):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: lw.synthesize([], epsilon=1), r"synthesize\(\): missing a required argument: 'schema'; it takes data"),
+        (lambda: lw.Schema.learn([], epsilon=1), r"learn\(\): missing a required argument: 'schema'; it takes data"),
         (lambda: lw.synthesize([], FIELDS, 1), r"too many positional arguments; .* and, by name, epsilon, delta, rho"),
         (lambda: lw.synthesize([], FIELDS, epsilo=1), "unexpected keyword argument 'epsilo'; .* epsilon, delta"),
         (

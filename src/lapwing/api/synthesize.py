@@ -60,8 +60,12 @@ def synthesize(
     data : path, list of paths, pandas, Polars (eager or lazy) or PyArrow table, or Query
         The private rows. Columns that the schema does not name are ignored. Linked tables: a mapping from their names
         to tables.
-    schema : Schema, path or mapping
-        Everything public about the table, about linked tables, or about events in the order of time.
+    schema : Schema, path or mapping, optional
+        Everything public about the table, about linked tables, or about events in the order of time. Without it the
+        names and types of the columns are public, each row is one person's, and a fifth of the budget learns which
+        numbers are whole, bounds and lists (of a CSV file also which columns are numbers or dates). The certificate
+        says what was left out, and why: texts of which none is frequent, and without ``delta`` all texts. Mechanism,
+        priors, public tables and misfits need a schema.
     epsilon : number above 0, optional
         Alone: pure ε-DP. With ``delta``: (ε, δ)-DP through zCDP. A float is read as it is written.
     delta : number in [0, 1), optional
@@ -134,6 +138,9 @@ def synthesize(
     >>> release = synthesize(pl.DataFrame({"flag": [True, False] * 50}), schema, epsilon=1, seed=1)
     >>> release.sample(4).columns
     ['flag']
+    >>> without = synthesize(pl.DataFrame({"age": [20, 60] * 500, "name": list("abcde") * 200}), epsilon=100, seed=1)
+    >>> without.schema.names
+    ('age',)
     """
     book = RunRecords(ledger=ledger, dataset=dataset, transcript=transcript)
     asked: Any = {"epsilon": epsilon, "delta": delta, "rho": rho, "neighbours": neighbours}
