@@ -4,6 +4,7 @@ import os
 import signal
 from collections import Counter
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 import polars as pl
@@ -24,6 +25,7 @@ from lapwing.kernel.room.transcript import NoTranscript, continue_transcript, cr
 from lapwing.rows.source import code_table
 
 
+@cache
 def one_question_of_each_kind():
     """Return a question of each kind, with the rows and the settings under which releases ask it."""
     people = neighbour_pair(np.random.default_rng(8), "add-remove", 3)
@@ -35,9 +37,6 @@ def one_question_of_each_kind():
         for run in asked(data, schema, relation)
         for question in run.questions
     }
-
-
-QUESTIONS = one_question_of_each_kind()
 
 
 class Stop(Exception):
@@ -80,7 +79,7 @@ class EndingRecord:
 
 
 def room_of(kind, bits, sink):
-    question, source, settings = QUESTIONS[kind]
+    question, source, settings = one_question_of_each_kind()[kind]
     budget = Budget(question.cost.notion, 10 * question.cost.amount)
     terms = terms_of(source, settings)
     return Room(source, settings.schema, terms, budget, bits=bits, sink=sink, delta=Fraction(1)), question
@@ -105,7 +104,7 @@ def ended(path):
 
 
 def test_every_question_is_among_those_that_are_ended():
-    assert set(QUESTIONS) == set(KINDS)
+    assert set(one_question_of_each_kind()) == set(KINDS)
 
 
 def end_runs(kind, error, folder):
@@ -124,7 +123,7 @@ def end_runs(kind, error, folder):
         yield path, sink is transcript
 
 
-@pytest.mark.parametrize("kind", QUESTIONS)
+@pytest.mark.parametrize("kind", sorted(KINDS))
 def test_a_run_that_ends_between_its_first_secret_word_and_its_record_is_over(kind, tmp_path):
     for error in EXITS:
         for path, is_drawing in end_runs(kind, error, tmp_path):
@@ -138,7 +137,7 @@ def test_a_run_that_ends_between_its_first_secret_word_and_its_record_is_over(ki
 
 
 def test_the_mark_comes_before_the_first_secret_word(tmp_path):
-    for kind in QUESTIONS:
+    for kind in KINDS:
         path = tmp_path / f"{kind}.jsonl"
         sink = create_transcript(path, {"settings": {}})
         room, question = room_of(kind, EndingBits(0, Stop()), sink)
@@ -150,7 +149,7 @@ def test_the_mark_comes_before_the_first_secret_word(tmp_path):
 
 
 def test_a_run_that_ends_before_it_wants_a_secret_word_goes_on(tmp_path, monkeypatch):
-    for kind in QUESTIONS:
+    for kind in KINDS:
         path = tmp_path / f"{kind}.jsonl"
         sink = create_transcript(path, {"settings": {}})
         room, question = room_of(kind, SystemBits(), sink)
@@ -171,7 +170,7 @@ def test_no_word_is_drawn_where_the_mark_cannot_be_written():
         def begin(self):
             raise DataError("the disk is full", code="LW613")
 
-    for kind in QUESTIONS:
+    for kind in KINDS:
         bits = CountingBits(SeededBits(1))
         room, question = room_of(kind, bits, Full())
 
