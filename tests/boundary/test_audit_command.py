@@ -24,12 +24,14 @@ DEFAULT_SECONDS = 360
 
 
 GROUPS = {
-    ("adaptive", "independent", "mend"): {"MarginalCounts", "MisfitRows", "SelectWorst", "TableDistances"},
-    ("pmm", "psmm", "grid", "kdtree"): {"SparseCounts", "SplitDecisions", "TreeCounts"},
-    ("microaggregation", "linearstatistics", "privatesampling", "learn"): {
-        *("CategorySelection", "CellSums", "LinearStatistics", "PrivateDraw", "SecondMoment"),
-    },
-    ("evaluate", "link", "large"): set[str](),
+    ("adaptive",): {"MarginalCounts", "SelectWorst", "TableDistances"},
+    ("independent", "mend"): {"MarginalCounts", "MisfitRows"},
+    ("pmm", "psmm"): {"TreeCounts"},
+    ("grid", "kdtree"): {"SparseCounts", "SplitDecisions"},
+    ("microaggregation", "linearstatistics"): {"CellSums", "LinearStatistics", "SecondMoment"},
+    ("privatesampling", "learn"): {"CategorySelection", "PrivateDraw"},
+    ("evaluate", "large"): {"TableDistances"},
+    ("link",): set[str](),
 }
 """All that makes releases, in parts of which each takes seconds, and the kinds of question that a part must ask."""
 
