@@ -158,7 +158,7 @@ def own_metric(setting: tuple[object, ...], schema: Schema) -> OwnMetric:
 
 def checked_setting(setting: object) -> tuple[object, ...]:
     """Return a setting as it is kept, or refuse what no schema could mend."""
-    parts = tuple(setting) if isinstance(setting, list | tuple) else (setting,)
+    parts: tuple[object, ...] = tuple(setting) if isinstance(setting, list | tuple) else (setting,)
     kind, names = parts[0] if parts else None, _names(parts)
     if kind not in get_args(Kind):
         raise _refusal(f"starts with one of {', '.join(get_args(Kind))}, and then names its columns")
@@ -191,10 +191,10 @@ def _checked_distances(places: object, given: object) -> tuple[tuple[object, ...
     is_symmetric = np.isfinite(distances).all() and (distances >= 0).all() and np.array_equal(distances, distances.T)
     if not is_symmetric or distances.diagonal().any() or not distances.any():
         raise _refusal("distances needs a symmetric matrix of numbers from 0 up, 0 between a place and itself")
-    shortest = np.array([(row[:, None] + distances).min(axis=0) for row in distances])
+    shortest = np.array([(distances[place][:, None] + distances).min(axis=0) for place in range(len(distances))])
     if (shortest < distances * (1 - 1e-9)).any():
         raise _refusal("distances has a way round that is shorter than the direct one; give the shortest ways")
-    return tuple(places), tuple(tuple(row) for row in distances.tolist())
+    return tuple(places), tuple(tuple(float(each) for each in row) for row in distances)
 
 
 def _in_order(field: Field, places: object, matrix: object) -> Matrix:
