@@ -194,7 +194,7 @@ def _checked_distances(places: object, given: object) -> tuple[tuple[object, ...
     shortest = np.array([(distances[place][:, None] + distances).min(axis=0) for place in range(len(distances))])
     if (shortest < distances * (1 - 1e-9)).any():
         raise _refusal("distances has a way round that is shorter than the direct one; give the shortest ways")
-    return tuple(places), tuple(tuple(float(each) for each in row) for row in distances)
+    return tuple(places), tuple(tuple(row) for row in cast("list[list[float]]", distances.tolist()))
 
 
 def _in_order(field: Field, places: object, matrix: object) -> Matrix:
