@@ -48,7 +48,7 @@ def public_columns(source: Source) -> dict[str, Column]:
     types = run_guarded(what, lambda: nw.from_native(source.typed).head(0).collect_schema())
     found: dict[str, Column] = {str(name): field_type(dtype) or "none" for name, dtype in types.items()}
     if source.kind == "pandas":
-        found |= {name: "number" for name, dtype in _dtypes(source) if _NUMPY_WHOLE.fullmatch(dtype)}
+        found.update((name, "number") for name, dtype in _dtypes(source) if _NUMPY_WHOLE.fullmatch(dtype))
     return found
 
 

@@ -267,11 +267,11 @@ def _ask_types(columns: Columns, budget: Budget, open_table: OpenTable) -> dict[
     cost = budget / max(1, 2 * len(texts) + len(numbers))
     found: dict[str, FieldType] = {}
     are_numbers = [name for name, seen in _ask_kind("number", texts, cost, open_table) if _mostly(seen)]
-    found |= dict.fromkeys(are_numbers, "number")
+    found.update((name, "number") for name in are_numbers)
     whole = _ask_kind("integer", [*numbers, *are_numbers], cost, open_table)
-    found |= {name: "integer" for name, seen in whole if _nearly_all(seen)}
+    found.update((name, "integer") for name, seen in whole if _nearly_all(seen))
     dates = _ask_kind("date", [name for name in texts if name not in found], cost, open_table)
-    found |= {name: "date" for name, seen in dates if _mostly(seen)}
+    found.update((name, "date") for name, seen in dates if _mostly(seen))
     return found
 
 
