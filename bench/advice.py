@@ -13,6 +13,7 @@ from itertools import combinations, product
 import few_columns
 import numpy as np
 import polars as pl
+from adaptive import commit
 from metric_models import SHARED, arguments
 from pmm import Line, write_lines
 
@@ -27,9 +28,8 @@ ON_FLAGS = ("Adaptive", "Microaggregation", "LinearStatistics", "Independent")
 def maps(releases: int, epsilons: tuple[float, ...]) -> Iterator[Line]:
     """Yield the W1 of each mechanism on places."""
     for name, epsilon, mechanism in product(MAPS, epsilons, ON_MAPS):
-        yield {"table": name, "mechanism": mechanism, "epsilon": epsilon} | {
-            "w1": few_columns.measured(name, mechanism, epsilon, releases)["w1"]
-        }
+        w1 = few_columns.measured(name, mechanism, epsilon, releases)["w1"]
+        yield {"table": name, "mechanism": mechanism, "epsilon": epsilon, "w1": w1, "commit": commit()}
 
 
 def flags(releases: int, epsilons: tuple[float, ...]) -> Iterator[Line]:
@@ -46,7 +46,7 @@ def flags(releases: int, epsilons: tuple[float, ...]) -> Iterator[Line]:
             found.append([variation(table, drawn, size) for size in (2, 3)])
         pairs, triples = np.mean(found, axis=0)
         line: Line = {"table": name, "mechanism": mechanism, "epsilon": epsilon, "pairs": pairs, "triples": triples}
-        yield line | {"cpu_s": (time.process_time() - start) / releases}
+        yield line | {"cpu_s": (time.process_time() - start) / releases, "commit": commit()}
 
 
 def variation(real: pl.DataFrame, other: pl.DataFrame, size: int) -> float:
@@ -62,17 +62,17 @@ def variation(real: pl.DataFrame, other: pl.DataFrame, size: int) -> float:
     return float(np.mean(found))
 
 
-def lines(releases: int, epsilons: tuple[float, ...]) -> Iterator[Line]:
+def lines(releases: int, *, is_quick: bool) -> Iterator[Line]:
     """Yield all."""
-    yield from flags(releases, epsilons)
-    yield from maps(releases, epsilons)
+    yield from flags(releases, (1.0,) if is_quick else (0.1, 0.3, 1.0))
+    yield from maps(releases, (1.0,) if is_quick else (0.1, 1.0))
 
 
 def main() -> None:
     """Measure."""
     chosen = arguments(__doc__)
     releases = chosen.releases or (1 if chosen.quick else 2)
-    write_lines(chosen.output / "advice.csv", lines(releases, (1.0,) if chosen.quick else (0.1, 0.3, 1.0)))
+    write_lines(chosen.output / "advice.csv", lines(releases, is_quick=chosen.quick))
 
 
 if __name__ == "__main__":

@@ -87,9 +87,34 @@ def mixtures(rows: pl.DataFrame) -> Iterator[str]:
         yield line(named, f"{epsilon:g}", *shown).replace("|  |", "| |")
     tau, tree, rival = (
         [short(of(name, epsilon, 5, "replace-one"), digits) for epsilon, digits in ((1.0, 3), (0.1, 3))]
-        for name in ("KDTree lemma10", "KDTree", "Balog et al")
+        for name in ("KDTree paper", "KDTree", "Balog et al")
     )
-    yield f"KDTree {', '.join(tree)}; at the paper's τ {', '.join(tau)}; Balog et al. {', '.join(rival)}"
+    yield f"KDTree {', '.join(tree)}; `paper` {', '.join(tau)}; Balog et al. {', '.join(rival)}"
+
+
+@figures("kd-tree.md", "advice")
+def on_maps(rows: pl.DataFrame) -> Iterator[str]:
+    """Yield W1 on two maps."""
+    for name in ("houston-crime", "nyc-airbnb"):
+        values = [
+            [cell(rows, "w1", table=name, mechanism=each, epsilon=epsilon) for epsilon in (0.1, 1.0)]
+            for each in ("KDTree", "default", "PMM", "Grid")
+        ]
+        yield line(name, *(", ".join(short(value, 4) for value in pair) for pair in values))
+
+
+@figures("microaggregation.md", "advice")
+def on_flags(rows: pl.DataFrame) -> Iterator[str]:
+    """Yield the total variation of pairs of Booleans."""
+    for name in ("nltcs", "plants"):
+        found = [
+            ", ".join(
+                short(cell(rows, "pairs", table=name, mechanism=each, epsilon=epsilon), 3)
+                for epsilon in (0.1, 0.3, 1.0)
+            )
+            for each in ("Microaggregation", "Adaptive")
+        ]
+        yield f"{name} {found[0]} and {found[1]}"
 
 
 @figures("kd-tree.md", "kd_tree_fraud")
@@ -110,26 +135,6 @@ def cells(rows: pl.DataFrame) -> Iterator[str]:
     shown = [f"{value:,.0f}" if value >= 10 else f"{value:.1f}" for value in found]
     yield f"of {cell(rows, 'rows', epsilon=1):,.0f} rows"
     yield f"{', '.join(shown[:-1])} and {shown[-1]} different ones"
-
-
-@figures("kd-tree.md", "kd_tree_figure9")
-def figure9(rows: pl.DataFrame) -> Iterator[str]:
-    """Yield Figure 9."""
-    pairs = [
-        " / ".join(short(cell(rows, "mmd", rows=n, epsilon=1, mechanism=m), 3) for m in ("KDTree", "KDTree paper"))
-        for n in (10**3, 10**4, 10**5)
-    ]
-    yield ", ".join(pairs)
-
-
-@figures("kd-tree.md", "kd_tree_figure10")
-def figure10(rows: pl.DataFrame) -> Iterator[str]:
-    """Yield Figure 10."""
-    pairs = [
-        " / ".join(short(cell(rows, "mmd", sd=sd, epsilon=1, mechanism=m), 3) for m in ("KDTree", "KDTree paper"))
-        for sd in (3, 30)
-    ]
-    yield ", ".join(pairs)
 
 
 @figures("kd-tree.md", "kd_tree_figure6")
