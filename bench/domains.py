@@ -1,20 +1,11 @@
-"""What learned domains cost and cover: ``python bench/domains.py error`` and ``python bench/domains.py coverage``.
+"""What learned domains cover: ``python bench/domains.py coverage``; bench/no_schema.py says what they cost.
 
-    python bench/domains.py error [--only NAME ...] [--epsilon 1 3] [--shares 0.05 0.1 0.2 0.4] [--runs 2] [-o OUT.csv]
     python bench/domains.py coverage [--only NAME ...] [--epsilon 0.05 0.1 0.3 1 3] [--rows 1000 3000 10000 30000]
         [--runs 3] [-o OUT.csv]
     python bench/domains.py summary FILE.csv
 
 All bounds, lists and hierarchies of a table's own schema are removed (types, identifiers, special and missing values
 and the privacy unit stay); the budget is (ε, 1e-9).
-
-``error``: release under the public schema, and under one learned with a share of the budget, at the same total. Half
-of δ goes to the selections, and what (ε, δ/2) allows in zCDP is divided: the share learns, the rest makes rows. Both
-releases are read under the public schema and compared with the real rows: ``tv1`` and ``tv2`` are the mean total
-variations of all one-way and all two-way tables (`lapwing.extras.evaluate.metrics.tables.variation`); what the public
-schema does not know,
-such as the category of unlisted texts, counts as one more value, and a column that stayed blank as missing everywhere.
-``misfits`` is the part of all synthetic cells that the public schema does not know, ``blank`` the columns left out.
 
 ``coverage``: all of the budget learns, from so many rows drawn without replacement (0: all). One line per column:
 ``covered`` is the part of its rows with a value that lie inside the bounds or have a listed text, ``width`` the length
@@ -36,10 +27,6 @@ import numpy as np
 import polars as pl
 
 import lapwing as lw
-from lapwing.extras.evaluate.metrics.tables.variation import compare_tables
-from lapwing.kernel.budget.conversions import rho_for
-from lapwing.model.compared import choose_tables
-from lapwing.rows.source import code_table
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import Schema
 
@@ -55,13 +42,12 @@ Line = dict[str, object]
 
 
 def main() -> None:
-    """Run one of the three."""
+    """Run one of the two."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("error", "coverage", "summary"))
+    parser.add_argument("what", choices=("coverage", "summary"))
     parser.add_argument("file", nargs="?", type=Path)
     parser.add_argument("--only", nargs="*", default=TABLES)
     parser.add_argument("--epsilon", nargs="+")
-    parser.add_argument("--shares", nargs="+", default=["0.05", "0.1", "0.2", "0.4"])
     parser.add_argument("--rows", nargs="+", type=int, default=[0])
     parser.add_argument("--runs", type=int)
     parser.add_argument("-o", "--output", type=Path)
@@ -69,50 +55,10 @@ def main() -> None:
     if chosen.what == "summary":
         summarise(chosen.file)
         return
-    output = chosen.output or RESULTS / f"domains_{chosen.what}.csv"
-    if chosen.what == "error":
-        epsilons = chosen.epsilon or ["1", "3"]
-        lines = errors(chosen.only, epsilons, ["public", *chosen.shares], chosen.runs or 2)
-    else:
-        epsilons = chosen.epsilon or ["0.05", "0.1", "0.3", "1", "3"]
-        lines = coverages(chosen.only, epsilons, chosen.rows, chosen.runs or 3)
+    output = chosen.output or RESULTS / "domains_coverage.csv"
+    epsilons = chosen.epsilon or ["0.05", "0.1", "0.3", "1", "3"]
+    lines = coverages(chosen.only, epsilons, chosen.rows, chosen.runs or 3)
     write_lines(output, lines)
-
-
-def errors(tables: Iterable[str], epsilons: list[str], shares: list[str], runs: int) -> Iterator[Line]:
-    """Yield one line per release."""
-    for name, epsilon in itertools.product(tables, epsilons):
-        data = SHARED / name / "data.parquet"
-        public = Schema.load(SHARED / name / "schema.json")
-        real = codes_of(data, public)
-        for share, seed in itertools.product(shares, range(1, runs + 1)):
-            out, blank = released(data, public, epsilon, share, seed)
-            found = codes_of(out, public)
-            ways = choose_tables(public, ways=(1, 2), rng=np.random.default_rng(0))
-            one, two = compare_tables(real, found, public, ways)
-            yield {
-                "table": name, "epsilon": epsilon, "share": share, "seed": seed, "rows": len(out), "blank": blank,
-                "misfits": unknown_cells(out, found, public), "tv1": one.mean, "tv2": two.mean,
-            }  # fmt: skip
-
-
-def released(data: Path, public: Schema, epsilon: str, share: str, seed: int) -> tuple[pl.DataFrame, int]:
-    """Return rows made under the public schema, or under a learned one, and how many columns stayed blank."""
-    if share == "public":
-        rho = rho_for(Fraction(epsilon), DELTA)
-        return rows_of(lw.synthesize(data, public, rho=rho, seed=seed)), 0
-    rho = rho_for(Fraction(epsilon), DELTA / 2)
-    learned = lw.Schema.learn(data, blanked(public), rho=rho * Fraction(share), delta=DELTA / 2)
-    blank = [field for field in learned.columns if field.blank]
-    values = learned.to_dict() | {"draft": False}
-    values["fields"] = [each for each in values["fields"] if each["name"] not in {field.name for field in blank}]
-    rows = rows_of(lw.synthesize(data, Schema.from_dict(values), rho=rho * (1 - Fraction(share)), seed=seed))
-    return rows.with_columns(pl.lit(None, dtype=pl.String).alias(field.name) for field in blank), len(blank)
-
-
-def rows_of(release: object) -> pl.DataFrame:
-    """Return the default number of rows."""
-    return pl.concat(list(release.frames()))
 
 
 def coverages(tables: Iterable[str], epsilons: list[str], sizes: list[int], runs: int) -> Iterator[Line]:
@@ -173,21 +119,6 @@ def blanked(public: Schema) -> dict:
     return json.loads(json.dumps(values))
 
 
-def codes_of(data: object, schema: Schema) -> dict[str, np.ndarray]:
-    """Return the codes of all rows."""
-    chunks = list(code_table(data, schema).chunks())
-    return {column.name: np.concatenate([chunk[column.name] for chunk in chunks]) for column in schema.columns}
-
-
-def unknown_cells(rows: pl.DataFrame, codes: dict[str, np.ndarray], public: Schema) -> float:
-    """Return the part of all cells that hold something which the public schema does not know."""
-    unknown = [
-        float(((codes[column.name] == column.domain.last) & rows[column.name].is_not_null().to_numpy()).mean())
-        for column in public.columns
-    ]
-    return sum(unknown) / len(unknown)
-
-
 def write_lines(path: Path, lines: Iterable[Line]) -> None:
     """Write lines as they come."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -203,17 +134,13 @@ def write_lines(path: Path, lines: Iterable[Line]) -> None:
 
 
 def summarise(path: Path) -> None:
-    """Print means over runs: of errors by table, ε and share; of coverage by table, rows, ε and kind of column."""
+    """Print means over runs, by table, rows, ε and kind of column."""
     rows = pl.read_csv(path, infer_schema_length=None)
-    if "share" in rows.columns:
-        keys, figures = ["table", "epsilon", "share"], ["blank", "misfits", "tv1", "tv2"]
-        found = rows.group_by(keys, maintain_order=True).agg(pl.col(figures).mean())
-    else:
-        kind = pl.when(pl.col("type") == "string").then(pl.lit("lists")).otherwise(pl.lit("bounds")).alias("kind")
-        width = pl.col("width").median()
-        found = rows.group_by("table", "rows", "epsilon", kind, maintain_order=True).agg(
-            pl.col("found", "covered").mean(), width
-        )
+    kind = pl.when(pl.col("type") == "string").then(pl.lit("lists")).otherwise(pl.lit("bounds")).alias("kind")
+    width = pl.col("width").median()
+    found = rows.group_by("table", "rows", "epsilon", kind, maintain_order=True).agg(
+        pl.col("found", "covered").mean(), width
+    )
     with pl.Config(tbl_rows=-1, tbl_cols=-1, float_precision=4):
         sys.stdout.write(f"{found}\n")
 

@@ -327,6 +327,26 @@ def _next_states(rows: pl.DataFrame) -> str:
 
 # -- What a release of tables costs.
 
+
+@figures("learn.md", "no_schema")
+def _no_schema(rows: pl.DataFrame) -> Iterator[str]:
+    pairs = rows.group_by("table", "share").agg(pl.col("pairs").mean())
+    careful, none = (pairs.filter((pl.col("share") == "schema") == is_careful) for is_careful in (True, False))
+    ratios = none.join(careful, on="table")
+    found = (ratios["pairs"] / ratios["pairs_right"]).to_numpy()
+    yield f"{found.min():.2f} to {found.max():.2f} times"
+    yield f"{np.median(found):.2f} times in the middle of {len(found)} tables"
+    learned = rows.filter(pl.col("share") != "schema")
+    assert not learned.select(pl.sum_horizontal("invented", "outside", "broken").sum()).item()
+
+
+@figures("learn.md", "no_schema_share")
+def _no_schema_share(rows: pl.DataFrame) -> Iterator[str]:
+    pairs = rows.group_by("table", "share").agg(pl.col("pairs").mean())
+    fifth, more = (cell(pairs, "pairs", table="adult", share=share) for share in ("0.2", "0.3"))
+    yield f"off by {fifth:.3f} then, with three tenths by {more:.3f}"
+
+
 COST = {
     "kd-tree.md": (("KDTree", 10**5, 2), ("KDTree", 10**6, 2), ("Grid", 10**5, 2), ("Grid", 10**6, 2)),
     "microaggregation.md": (("Microaggregation", 10**5, 2), ("Microaggregation", 10**6, 0)),

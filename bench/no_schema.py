@@ -25,6 +25,7 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+from adaptive import commit
 
 import lapwing as lw
 from lapwing.api.schemaless import read_schemaless, release_schemaless
@@ -41,7 +42,7 @@ RESULTS = Path(__file__).parent / "results"
 CHOOSING = ("adult", "nyc-airbnb", "letter")
 TABLES = (
     *("adult", "nyc-airbnb", "letter", "bank-marketing", "magic", "houston-crime", "salary-pgm"),
-    *("nist-ma2019", "bn-alarm", "rhc-icu"),
+    *("nist-ma2019", "bn-alarm", "rhc-icu", "dpbench-2d", "icu-physionet2012", "nltcs"),
 )
 SCHEMA = "schema"
 
@@ -88,6 +89,7 @@ def releases(tables: Iterable[str], shares: list[str], runs: int) -> Iterator[Li
                     "table": name, "rows": len(rows), "columns": len(careful.columns), "share": share, "seed": seed,
                     "left_out": len(absent), "singles": one.mean, "pairs": two.mean,
                     **made_up(pl.read_parquet(data), rows, release.schema), "seconds": round(seconds),
+                    "commit": commit(),
                 }  # fmt: skip
 
 
@@ -110,7 +112,9 @@ def made_up(real: pl.DataFrame, rows: pl.DataFrame, schema: Schema) -> Line:
         had, got = real[field.name].drop_nulls(), rows[field.name].drop_nulls()
         if field.is_categorical:
             listed = set(got.cast(pl.String).unique()) - {field.unlisted}
-            invented += len(listed - set(had.cast(pl.String).unique()))
+            known = set(had.cast(pl.String).unique())
+            known |= {text.lower() for text in known if text.lower() in ("true", "false")}  # as they are read
+            invented += len(listed - known)
             continue
         low, high = had.min(), had.max()
         beyond.append(float((~got.is_between(low, high)).mean() or 0.0) if len(got) else 0.0)

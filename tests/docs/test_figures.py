@@ -32,7 +32,6 @@ NOT_COMPARED = {
     ("audit.md", "audit_power"),
     ("audit.md", "tight_audit"),
     ("learn.md", "domains_coverage"),
-    ("learn.md", "domains_error"),
     ("rules.md", "rules_error"),
     ("scale.md", "census1940"),
     ("scale.md", "scale"),

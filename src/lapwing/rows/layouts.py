@@ -23,6 +23,7 @@ from lapwing.rows.kinds import FrameLayout, Kind, Like
 from lapwing.schema.fields import FieldType
 from lapwing.schema.scalars import quote, safe_repr
 from lapwing.schema.schemas import Schema
+from lapwing.schema.values import number_of
 
 _ARROW: Final = "[pyarrow]"
 _REGION: Final = re.compile(r", (?!Etc/)[A-Za-z_]+/[A-Za-z_/+-]+\]")
@@ -66,6 +67,12 @@ def _names(source: Source) -> list[str]:
     fault = header_fault(file)
     if fault is not None:
         raise DataError(f"file {quote(str(file.path))} {fault}", code="LW116")
+    if any(number_of(name) is not None for name in file.names):
+        raise DataError(
+            f"file {quote(str(file.path))}: its first line has numbers, so that it may be a row and no line of names, "
+            'which would be shown; give a schema, with the dialect {"header": false} if it is one',
+            code="LW272",
+        )
     return [name for name in file.names if name]
 
 
