@@ -83,7 +83,7 @@ MORE = {
     "resume": "--sql --db -o --into --rows --model --certificate --no-certificate --croissant --seed --details --quiet "
     "--memory --schema --prepared-by --approved-by",
     "answers": "--quiet",
-    "sample": "--into --where-file --quiet",
+    "sample": "--into --where-file --balance --quiet",
     "report": "--quiet",
     "query": "--table --groups --confidence --weighted",
     "evaluate": "--sql --db --target --by --test --epsilon --delta --rho --neighbours --expected-rows --ledger "
@@ -133,6 +133,7 @@ NAMES = {
     "row_function",
     "stat",
     "synthesize",
+    "theorems",
 }
 
 SYNTHESIZE = [
@@ -220,7 +221,7 @@ def test_the_public_names_are_those_of_the_contract():
 def test_checkers_of_types_see_the_names_that_are_loaded_when_they_are_used():
     root = ast.parse(Path(lw.__file__).read_text(encoding="utf-8"))
     shown = {
-        alias.asname or alias.name: f"{line.module}:{alias.name}"
+        alias.asname or alias.name: f"{line.module}{'.' if line.module == 'lapwing' else ':'}{alias.name}"
         for block in root.body
         if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING"
         for line in block.body
@@ -281,6 +282,6 @@ def test_a_release_offers_what_is_promised():
         assert hasattr(lw.Release, name)
     described = inspect.signature(lw.Release.to_croissant).parameters
     assert list(described) == ["self", "path", "rows", "certificate", "about"]
-    assert list(inspect.signature(lw.Release.sample).parameters) == ["self", "n", "seed", "where", "like"]
+    assert list(inspect.signature(lw.Release.sample).parameters) == ["self", "n", "seed", "where", "like", "balance"]
     assert callable(lw.Schema.draft)
     assert list(inspect.signature(lw.Schema.from_foreign).parameters) == ["path", "table"]
