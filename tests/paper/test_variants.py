@@ -81,3 +81,28 @@ def test_the_paper_is_planned_released_certified_and_queried_or_refused_before_t
     counts = release.query(["f0", "f1"])["count"]
     assert counts.min() >= 0
     assert 0 < counts.sum() < 2 * 300
+
+
+@pytest.mark.parametrize(
+    ("kind", "setting"),
+    [
+        *((lw.Microaggregation, each) for each in ({"one_way_share": 0.3}, {"directions": 2}, {"bins": 3})),
+        *((lw.Microaggregation, each) for each in ({"calibrate": False}, {"fit_moments": False})),
+        *((kind, {"prior": ROWS}) for kind in (lw.PMM, lw.KDTree)),
+    ],
+)
+def test_what_the_paper_does_not_have_is_refused_and_not_passed_over(kind, setting) -> None:
+    (name,) = setting
+
+    with pytest.raises(lw.ParameterError, match=f"variant='paper' takes no {name}") as refused:
+        kind(variant="paper", **setting)
+
+    assert refused.value.code == "LW316"
+    assert kind(**setting).variant == "default"
+
+
+def test_anonymous_tables_have_the_papers_algorithm_by_the_same_word() -> None:
+    table = lw.anonymize(ROWS, SCHEMA, min_group_size=3, variant="paper", seed=1)
+
+    assert table.settings.variant == "paper"
+    assert table.data.height == ROWS.height

@@ -1,6 +1,7 @@
 """Checks of settings, in the same words for every mechanism; ``hint`` is the way out."""
 
-from typing import Final, Literal, get_args
+from dataclasses import fields
+from typing import Any, Final, Literal, cast, get_args
 
 from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget
@@ -45,6 +46,15 @@ def check_choice(settings: object, name: str, choices: object, hint: str = "") -
     if not is_among(value, words):
         said = " or ".join(words) if hint else f"one of {', '.join(words)}"
         raise ParameterError(f"{name} must be {said}, got {safe_repr(value)}{hint}", code="LW303")
+
+
+def check_unread(settings: object, *names: str) -> None:
+    """Refuse settings that the paper's variant would not read."""
+    defaults = {field.name: field.default for field in fields(cast("Any", settings))}
+    for name in names:
+        value, usual = getattr(settings, name), defaults[name]
+        if value is not usual and (usual is None or value != usual):
+            raise ParameterError(f"variant='paper' takes no {name}; leave one of both out", code="LW316")
 
 
 def check_noise(budget: Budget, terms: Terms) -> None:

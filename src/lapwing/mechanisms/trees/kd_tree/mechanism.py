@@ -26,7 +26,7 @@ from lapwing.maths.selection_threshold import least_safe
 from lapwing.mechanisms.shared.base import Mechanism, Questions
 from lapwing.mechanisms.shared.one_way import T, public_or_expected_rows, public_or_noisy_rows
 from lapwing.mechanisms.shared.priors import Codes, spread_codes
-from lapwing.mechanisms.shared.settings import Variant, check_choice, check_number
+from lapwing.mechanisms.shared.settings import Variant, check_choice, check_number, check_unread
 from lapwing.mechanisms.shared.trees.cell_levels import epsilon_of
 from lapwing.mechanisms.shared.trees.model import Placement
 from lapwing.mechanisms.trees.kd_tree.accuracy import leaf_statements
@@ -170,8 +170,8 @@ class KDTree(Mechanism):
         if self.tau is not None:
             check_number(self, "tau", -MOST_TAU, MOST_TAU, "; leave it out to choose")
         check_cell_settings(self)
-        if self.prior is not None and self.variant == "paper":
-            raise ParameterError("variant='paper' takes no prior; leave one of both out", code="LW316")
+        if self.variant == "paper":
+            check_unread(self, "prior")
         if self.split_share is not None:
             check_number(self, "split_share", 0.01, 0.99, "; leave it out to choose")
 

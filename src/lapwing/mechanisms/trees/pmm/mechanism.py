@@ -23,7 +23,7 @@ from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.shared.base import Mechanism, Questions
 from lapwing.mechanisms.shared.one_way import measure_row_count, one_way_grouping, one_way_law, public_or_expected_rows
 from lapwing.mechanisms.shared.priors import Codes, spread_codes
-from lapwing.mechanisms.shared.settings import Variant, check_choice, check_whole
+from lapwing.mechanisms.shared.settings import Variant, check_choice, check_unread, check_whole
 from lapwing.mechanisms.shared.trees.accuracy import (
     counted_tree,
     noise_tree,
@@ -133,8 +133,8 @@ class PMM(Mechanism):
             check_choice(self, key, choices)
         if self.consistency != "uniform" and self.variant != "paper":
             raise ParameterError("consistency is a choice of variant='paper' only; leave it out", code="LW316")
-        if self.prior is not None and self.variant == "paper":
-            raise ParameterError("variant='paper' takes no prior; leave one of both out", code="LW316")
+        if self.variant == "paper":
+            check_unread(self, "prior")
         if self.metric is not None:
             object.__setattr__(self, "metric", checked_setting(self.metric))
         check_whole(self, "max_nodes", 1, MAX_CELLS)

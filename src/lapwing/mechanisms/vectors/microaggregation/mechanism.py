@@ -23,7 +23,7 @@ from lapwing.kernel.room.curator import Curator
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.shared.base import Mechanism, Questions
 from lapwing.mechanisms.shared.one_way import public_or_expected_rows
-from lapwing.mechanisms.shared.settings import Variant, check_choice, check_number, check_whole
+from lapwing.mechanisms.shared.settings import Variant, check_choice, check_number, check_unread, check_whole
 from lapwing.mechanisms.shared.vectors.certified_pairs import pair_statements, planned_noise
 from lapwing.mechanisms.shared.vectors.means import CellSettings
 from lapwing.mechanisms.shared.vectors.row_vectors import (
@@ -142,6 +142,8 @@ class Microaggregation(Mechanism):
 
     def __post_init__(self) -> None:
         check_choice(self, "variant", Variant, "; default is more accurate")
+        if self.variant == "paper":
+            check_unread(self, "one_way_share", "directions", "bins", "calibrate", "fit_moments")
         if not callable(self.convex_set) and not is_among(self.convex_set, get_args(ConvexSet)):
             raise ParameterError(
                 f"convex_set must be box, ball, simplex or a callable, got {safe_repr(self.convex_set)}; a callable is "
