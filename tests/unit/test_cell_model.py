@@ -168,7 +168,7 @@ def test_the_number_of_rows_is_the_public_one_or_the_sum_of_the_counts_from_0_on
 
 
 def test_a_fit_of_more_cells_than_can_be_listed_is_refused():
-    with pytest.raises(CapacityError, match=r"lists all 2\*\*21.0 cells .* use fit='threshold' or longer edges"):
+    with pytest.raises(CapacityError, match=r"lists all 2\*\*21.0 cells .* use variant='paper' or longer edges"):
         check_listable(halving_tree(unit_columns(3), 2**-7, 2**-7))
 
     check_listable(halving_tree(unit_columns(2), 2**-10, 2**-10))
