@@ -98,7 +98,7 @@ def released(data: Path, careful: Schema, share: str, seed: int) -> Release:
     if share == SCHEMA:
         return lw.synthesize(data, careful, epsilon=1, delta="1e-9", seed=seed)
     settings = read_schemaless(
-        data, refused={}, epsilon=1, delta="1e-9", rho=None, neighbours="add-remove", expected_rows=None, seed=seed,
+        data, epsilon=1, delta="1e-9", rho=None, neighbours="add-remove", expected_rows=None, seed=seed,
         transcript=None, share=Fraction(share),
     )  # fmt: skip
     return release_schemaless(data, settings, RunRecords())

@@ -39,8 +39,10 @@ def good(tmp_path_factory) -> dict[str, list[dict[str, Any]]]:
     calls = {name: {"mechanism": name, "epsilon": 2, "delta": "1e-6"} for name in settings}
     calls["with mu"] = {"mechanism": lw.LinearStatistics(degree=1, mu=str(folder / "public.csv")), "epsilon": 2}
     calls["with ledger"] = {"mechanism": "independent", "epsilon": 1, "ledger": folder / "budget.db"}
+    calls["no schema"] = {"epsilon": 200, "delta": "1e-6"}
     for name, call in calls.items():
-        lw.synthesize(ROWS, SCHEMA, transcript=folder / f"{name}.jsonl", seed=1, **call)
+        schema = None if name == "no schema" else SCHEMA
+        lw.synthesize(ROWS, schema, transcript=folder / f"{name}.jsonl", seed=1, **call)
     return {name: _lines(folder / f"{name}.jsonl") for name in calls}
 
 
@@ -64,7 +66,7 @@ def _refusal(path: Path, lines: list[Any]) -> str:
     return str(caught.value)
 
 
-@pytest.mark.parametrize("name", [*MECHANISMS, "with mu", "with ledger"])
+@pytest.mark.parametrize("name", [*MECHANISMS, "with mu", "with ledger", "no schema"])
 def test_good_transcripts_are_resumed_from_every_line(name, good, tmp_path):
     for kept in range(1, len(good[name]) + 1):
         if name == "with ledger" and kept < len(good[name]):
@@ -72,6 +74,28 @@ def test_good_transcripts_are_resumed_from_every_line(name, good, tmp_path):
         release = lw.resume(_write(tmp_path / f"{kept}.jsonl", good[name][:kept]), ROWS)
 
         assert release.sample(5).height == 5
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("columns", "/etc/passwd"),
+        ("columns", {"age": "/etc/passwd"}),
+        ("columns", {"age": ["integer"]}),
+        ("columns", {"": "integer"}),
+        ("share", "0"),
+        ("share", "1"),
+        ("share", 0.2),
+        ("seed", -1),
+        ("expected_rows", "many"),
+        ("request", {"epsilon": "1", "delta": "2", "rho": None}),
+    ],
+)
+def test_what_a_header_without_a_schema_says_is_checked(key, value, good, tmp_path):
+    head = json.loads(json.dumps(good["no schema"][0]))
+    head["settings"][key] = value
+
+    assert _refusal(tmp_path / "t.jsonl", [head])
 
 
 @pytest.mark.parametrize("hold", ["{0}/elsewhere/x", "{0}/x", "x", "", None, 5, ["x"], "/dev/null", "../x"])

@@ -253,7 +253,36 @@ def test_where_noise_hides_every_column_the_release_ends_and_is_paid_for(tmp_pat
         )
 
     assert refused.value.code == "LW272"
+    assert "goes on" not in str(refused.value)
     assert (tmp_path / "t.jsonl").exists()
+
+
+def test_it_goes_on_under_no_schema_but_its_own(tmp_path):
+    lw.synthesize(TABLE.select("flag"), epsilon=1, transcript=tmp_path / "t.jsonl")
+
+    for more in ({"schema": {"fields": [{"name": "flag", "type": "boolean"}]}}, {"memory": "4 GB"}):
+        with pytest.raises(lw.ParameterError, match="schema") as refused:
+            lw.resume(tmp_path / "t.jsonl", TABLE, **more)
+
+        assert refused.value.code == "LW272"
+
+
+def test_noisy_counts_say_what_the_columns_of_a_csv_file_are(tmp_path):
+    table = pl.DataFrame(
+        {
+            "day": [f"20{10 + row % 9}-0{1 + row % 9}-1{row % 9}" for row in range(ROWS)],
+            "code": ["?" if row % 40 == 0 else str(row % 90) for row in range(ROWS)],
+            "size": [f"{row % 80 / 4}" for row in range(ROWS)],
+            "mixed": [("V1", "V2", "12", "7")[row % 4] for row in range(ROWS)],
+        }
+    )
+    table.write_csv(tmp_path / "d.csv")
+
+    release = lw.synthesize(tmp_path / "d.csv", **BUDGET, seed=1)
+
+    kinds = {field.name: field.type for field in release.schema.fields}
+    assert kinds == {"day": "date", "code": "integer", "size": "number", "mixed": "string"}
+    assert {*release.schema.field("mixed").categories} >= {"V1", "V2", "12", "7"}
 
 
 def test_the_command_takes_a_csv_file(tmp_path):

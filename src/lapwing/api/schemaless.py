@@ -26,22 +26,19 @@ from lapwing.schema.scalars import safe_repr
 from lapwing.schema.schemas import Schema
 
 
-def read_schemaless(
-    data: object,
-    *,
-    seed: int | None,
-    transcript: Path | None,
-    refused: dict[str, object],
-    **asked: Any,  # noqa: ANN401
-) -> SchemalessSettings:
-    """Check the settings of `lapwing.synthesize` without a schema; refused: those that need one, where given."""
-    for name, value in refused.items():
+def refuse_without_schema(**given: object) -> None:
+    """Refuse settings that need a schema."""
+    for name, value in given.items():
         if value is not None:
             raise ParameterError(
                 f"{name} needs a schema, and got {safe_repr(value)} without one, as it is about known columns; "
                 "leave it out, or give a schema",
                 code="LW272",
             )
+
+
+def read_schemaless(data: object, *, seed: int | None, transcript: Path | None, **asked: Any) -> SchemalessSettings:  # noqa: ANN401 - as `schemaless_settings`
+    """Check the settings of `lapwing.synthesize` without a schema."""
     columns = public_columns(source_of(data))
     return schemaless_settings(columns, seed=chosen_seed(seed, transcript), is_seeded=seed is not None, **asked)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from lapwing.api.running import read_header, release_of
-from lapwing.api.schemaless import read_schemaless, release_schemaless
+from lapwing.api.schemaless import read_schemaless, refuse_without_schema, release_schemaless
 from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Number, exact_number
 from lapwing.release.release import Release
@@ -148,7 +148,8 @@ def synthesize(
     of_columns: Any = {"mechanism": mechanism, "public_tables": public_tables, "prior": prior, "shares": shares}
     if schema is None:
         few = None if exact_number("misfits", misfits) == MOST_MISFITS else misfits
-        open_settings = read_schemaless(data, refused={**of_columns, "misfits": few, "memory": memory}, **asked)
+        refuse_without_schema(**of_columns, misfits=few, memory=memory)
+        open_settings = read_schemaless(data, **asked)
         with following(progress):
             return release_schemaless(data, open_settings, book)
     settings = read_settings(schema, misfits=misfits, **of_columns, **asked)
@@ -219,8 +220,15 @@ def resume_run(
     path = Path(path_text("transcript", transcript))
     with closing(take_up(path)) as taken:
         settings = read_header(taken)
-        is_open = isinstance(settings, SchemalessSettings)
-        if is_open or settings.linked is not None:
+        if isinstance(settings, SchemalessSettings):
+            refuse_without_schema(memory=memory)
+            if schema is not None:
+                raise ParameterError(
+                    "a release without a schema goes on under the one that it learns; leave schema out, or make a new "
+                    "release under yours",
+                    code="LW272",
+                )
+        elif settings.linked is not None:
             refuse_settings_of_one(memory=memory)
             if schema is not None:
                 raise ParameterError("linked tables are resumed under their own schema; leave schema out", code="LW252")

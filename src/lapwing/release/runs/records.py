@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 from lapwing.errors import (
     BudgetError,
@@ -461,6 +461,10 @@ def _opened_sink(records: Records, settings: PaidSettings, terms: Terms) -> Acco
 T = TypeVar("T")
 
 
+_ENDS: Final = (ENDED, "LW272")
+"""Codes of ends that answers decide, and that going on does not change: they say themselves what was spent."""
+
+
 def resumable(transcript: Path | None, work: Callable[[], T]) -> T:
     """Do the work of a release, and add to a failure of disk, ledger or size whether it can be resumed.
 
@@ -475,7 +479,7 @@ def resumable(transcript: Path | None, work: Callable[[], T]) -> T:
         failure = DataError("memory ran out; free some, or give the release less to keep by memory", code="LW501")
     except OSError as error:
         failure = DataError(f"a temporary file cannot be used ({error.strerror}); free some space", code="LW902")
-    is_told = isinstance(failure, ReleaseMismatchError) or failure.code == ENDED
+    is_told = isinstance(failure, ReleaseMismatchError) or failure.code in _ENDS
     if transcript is None or not transcript.exists() or is_told:
         raise failure
     way_out = "noise was drawn before that, so the budget of this release is spent, and a new one is debited anew"
