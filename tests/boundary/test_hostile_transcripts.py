@@ -69,6 +69,8 @@ def _refusal(path: Path, lines: list[Any]) -> str:
 @pytest.mark.parametrize("name", [*MECHANISMS, "with mu", "with ledger", "no schema"])
 def test_good_transcripts_are_resumed_from_every_line(name, good, tmp_path):
     for kept in range(1, len(good[name]) + 1):
+        if name == "no schema" and kept % 6:
+            continue  # test_no_schema.py goes on from each
         if name == "with ledger" and kept < len(good[name]):
             continue  # the ledger knows that more answers were given, and refuses
         release = lw.resume(_write(tmp_path / f"{kept}.jsonl", good[name][:kept]), ROWS)
