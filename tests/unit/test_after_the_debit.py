@@ -66,7 +66,7 @@ def test_a_range_that_is_open_at_both_ends_is_read_back(tmp_path):
 
 def test_one_group_has_no_pairs_of_which_anything_is_certified(tmp_path):
     schema = {"fields": [listed("v", "a", "b", required=True)]}
-    paper = lw.Microaggregation(variant="paper", intervals=2, directions=1, bins=2, damping=1)
+    paper = lw.Microaggregation(variant="paper", intervals=2, damping=1)
 
     use(
         lw.synthesize(TABLE.select("v"), schema, epsilon=1, mechanism=paper, neighbours="replace-one", misfits=1),
