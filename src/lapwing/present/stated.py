@@ -48,9 +48,10 @@ def statement_text(found: Statement) -> str:
 
 def clause(found: Statement) -> str:
     """Return the same without a capital and a full stop, as it stands behind a label."""
-    said = fill_sentence(
-        f"stated.{found.code}.text", found.fields, figure="" if found.value is None else _figure(found.value)
-    )
+    figure, own = "" if found.value is None else _figure(found.value), None
+    if "farthest" in found.fields:  # a share of the largest distance, in the unit of its metric too
+        own = (found.value or 0.0) * float(found.fields["farthest"])
+    said = fill_sentence(f"stated.{found.code}.text", found.fields, figure=figure, own=own)
     if found.moved is None:
         return said
     key = "before" if not found.form.is_widened else "widened" if (found.value or 0.0) < 1.0 else "drowned"

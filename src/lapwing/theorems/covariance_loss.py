@@ -136,7 +136,7 @@ def theorem_1_2(k: int, p: int) -> float:
     -------
     float
         ``alpha^2 + 1 / (2 sqrt(t))``, at most 1, for the net of (3.5); the paper: ``C sqrt(log log k / log k)``, by
-        ``4 alpha^2 + 1 / sqrt(t)``. Below 1/2 from some 10^24 cells on.
+        ``4 alpha^2 + 1 / sqrt(t)``. Below 1/2 from some 10^12 cells on.
 
     Examples
     --------

@@ -10,7 +10,7 @@
 | Theorem 3, Lemmas 15 to 19, Remarks 1 to 4 | `theorem_3` | corrected: δ at most 1/2; "max" is min |
 | Theorem 5, Lemmas 20 to 23 | `theorem_5`, `theorem_5_threshold` | corrected: whole threshold |
 | Theorem 6, Lemmas 24 to 28, Corollaries 12, 13 | `theorem_6` | **false as printed**; corrected, and 1/n for n^(-1/3) |
-| Figures 3 to 5, Tables 1, 2 | bench/paper.py | 3b, 3c, 4 hold; 3a at the right width; 5 and tables: data not here |
+| Figures 3 to 5, Tables 1, 2 | bench/paper.py | 3b, 3c, 4 hold; 3a at ε = .1; 5 and tables: data not here |
 | Figures 6, 9, 10; 1, 2, 7, 8 | bench/paper.py | hold; pictures of the idea |
 | Appendix H, (22) to (27) | `lapwing.mechanisms.trees.kd_tree` | fitted boxes as in Figure 6 |
 

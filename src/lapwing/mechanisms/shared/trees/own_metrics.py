@@ -33,10 +33,10 @@ EARTH_KM: Final = 6371.0088
 MOST_PLACES: Final = 256
 """Of a matrix, as the certificate holds it."""
 MEASURES: Final[Mapping[Kind, str]] = {
-    "euclidean": "of the columns' unit",
+    "euclidean": "in the columns' unit",
     "great-circle": "km",
     "hierarchy": "levels",
-    "distances": "of the distances' unit",
+    "distances": "in the unit of its matrix",
 }
 
 
