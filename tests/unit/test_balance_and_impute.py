@@ -43,7 +43,19 @@ def test_each_value_has_its_share_in_random_order_and_the_rest_follows_it(releas
 
 @pytest.mark.parametrize(
     "balance",
-    [{}, {"age": "equal"}, {"ill": "even"}, {"ill": {True: -1}}, {"other": "equal"}, {"ill": "equal", "job": "equal"}],
+    [
+        *(
+            {"job": each}
+            for each in ({}, {"a": 0, "b": 0}, {"a": 10**400}, {"a": 1e308, "b": 1e308}, {"a": float("nan")})
+        ),
+        [("job", "equal")],
+        {},
+        {"age": "equal"},
+        {"ill": "even"},
+        {"ill": {True: -1}},
+        {"other": "equal"},
+        {"ill": "equal", "job": "equal"},
+    ],
 )
 def test_a_balance_of_something_else_is_refused(release: lw.Release, balance: dict) -> None:
     with pytest.raises(lw.LapwingError, match="balance must map one column") as caught:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import shutil
 import subprocess
 from fractions import Fraction
@@ -260,8 +261,19 @@ def test_a_folder_of_rows_is_named_file_by_file(place):
     assert all(each.target.as_posix().startswith("rows/") for each in issued.files)
     assert [each.rows for each in issued.files] == [pl.read_parquet(each.target).height for each in issued.files]
     assert verified("rows", certificate="rows.certificate.json").status == 0
+    assert verified(str(next(iter(Path("rows").iterdir()))), certificate="rows.certificate.json").status == 0
     next(iter(Path("rows").iterdir())).unlink()
     assert "it is missing from its folder" in verified("rows", certificate="rows.certificate.json").err
+    Path("rows.certificate.json").rename("c.json")
+    for given in ("rows", "."):
+        os.chdir(place / "rows" if given == "." else place)
+        shutil.rmtree(place / "rows")
+        (place / "rows").mkdir()
+        os.chdir(place / "rows" if given == "." else place)
+        assert verified(given, certificate=str(place / "c.json")).status == 1
+    os.chdir(place)
+    (place / "link").symlink_to("rows")
+    assert verified("link", certificate="c.json").status == 1
 
 
 def test_two_files_of_one_name_are_told_apart_by_what_is_in_them(place):
@@ -313,7 +325,7 @@ def test_linked_releases_are_checked_alike(tmp_path, monkeypatch):
     )
     assert rows_only.out.startswith("2 of 3 files are those that were written with ")
     written = Path(certificate).read_text()
-    edit(lambda all_: all_["parts"]["child"].update(warnings=[]), certificate)
+    edit(lambda all_: all_["parts"]["child"].update(accuracy=[]), certificate)
     assert verified(*files, certificate=certificate).error.startswith("m.lapwing: the certificate inside")
     Path(certificate).write_text(written)
     pl.read_parquet("p.parquet").reverse().write_parquet("p.parquet")

@@ -64,7 +64,7 @@ def test_every_figure_of_a_sample_says_so(tmp_path):
     assert risks["exact_copies"]["attacks"] == ROWS
     assert record["disclosure"]["rows"] == LOOKED_AT
     assert sum(group["rows"] for group in record["subgroups"]) == LOOKED_AT
-    said = "figures those of at most 400 rows of each table"
+    said = "figures use at most 400 rows of each table"
     found.to_html(tmp_path / "report.html")
     assert said in record["notes"][0]
     assert said in found.summary()

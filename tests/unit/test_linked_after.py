@@ -93,6 +93,7 @@ REFUSED = {
     "certified_errors": (lambda one: one.certified_errors(), "workload of one table"),
     "rows": (lambda one: one.rows(3), "are drawn together"),
     "to_croissant": (lambda one: one.to_croissant("c.json", rows="r.csv"), "about rows of one table"),
+    "impute": (lambda one: one.impute("n.csv"), "gaps are filled table by table"),
     "model": (lambda one: one.model, "a model of its own"),
     "noisy": (lambda one: one.noisy, "answers of its own"),
     "kind": (lambda one: one.kind, "its own kind"),

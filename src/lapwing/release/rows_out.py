@@ -1,6 +1,5 @@
 """Rows of a release on their way out: how they are prepared, and how they are written to a file or a folder."""
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,6 +35,7 @@ Where = Any
 
 Drawn = Literal["atoms", "sweeps", "nearest", "nothing"]
 
+_MOST_SHARE: Final = 1e9  # of a value, beside those of others
 _MANY: Final = 0.1  # of the condition rows: where more of them have little support, a warning says so
 
 
@@ -163,12 +163,12 @@ def balanced(
     """
     import polars as pl  # noqa: PLC0415 - it takes a quarter of a second to import
 
-    ((name, asked),) = balance.items() if len(balance) == 1 else (("", None),)
+    ((name, asked),) = balance.items() if isinstance(balance, Mapping) and len(balance) == 1 else (("", None),)
     field = schema.field(name) if name in schema.names else None
     values = () if field is None else (False, True) if field.type == "boolean" else field.categories or ()
     if asked == "equal" and values:
         shares: Mapping[Any, Any] = dict.fromkeys(values, 1)
-    elif isinstance(asked, Mapping) and asked and all(_is_share(each) for each in asked.values()):
+    elif isinstance(asked, Mapping) and all(_is_share(each) for each in asked.values()) and sum(asked.values()) > 0:
         shares = asked
     else:
         raise ParameterError(
@@ -181,11 +181,11 @@ def balanced(
     counts = np.diff(ends, prepend=0)
     places = np.repeat(np.arange(counts.size), counts)
     generator(chosen_seed(seeds[1] if seeds[0] is None else seeds[0]), "order").shuffle(places)
-    return pl.DataFrame({name: pl.Series(list(shares)).gather(places)})
+    return pl.DataFrame({name: pl.Series(list(shares), dtype=pl.Object, strict=False).gather(places)})
 
 
 def _is_share(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= _MOST_SHARE
 
 
 def _count_of(conditions: "Conditions") -> int:

@@ -27,6 +27,8 @@ from lapwing.schema.values import number_of
 
 _ARROW: Final = "[pyarrow]"
 _REGION: Final = re.compile(r", (?!Etc/)[A-Za-z_]+/[A-Za-z_/+-]+\]")
+_GUESSED: Final = re.compile(r"u?int[0-9]+|float[0-9]+|object|str")
+_MANY_DIGITS: Final = 6  # of a name, from which on it is rather a date or a number of somebody
 _UNIT: Final = re.compile(r"\[(s|ms|us|ns),")
 _NUMPY_WHOLE: Final = re.compile(r"\bu?int[0-9]+$")
 _LIBRARIES: Final = ("pandas", "polars", "pyarrow")
@@ -38,7 +40,8 @@ Column = Literal["boolean", "integer", "number", "date", "datetime", "string", "
 def public_columns(source: Source) -> dict[str, Column]:
     """Return what is public of the columns of a table, of which no cell is looked at.
 
-    Whole numbers of NumPy in pandas are numbers like all others, as one missing cell makes them that.
+    Numbers of NumPy in pandas, and its objects, have no type that counts as public: one cell of another kind makes
+    numbers objects. Nor has what Polars and Arrow found nothing but null in.
     """
     if not source.is_typed:
         return dict.fromkeys(_names(source), "text")
@@ -48,8 +51,9 @@ def public_columns(source: Source) -> dict[str, Column]:
     # Without rows: narwhals would look at objects to tell what they are.
     types = run_guarded(what, lambda: nw.from_native(source.typed).head(0).collect_schema())
     found: dict[str, Column] = {str(name): field_type(dtype) or "none" for name, dtype in types.items()}
+    found.update((str(name), "text") for name, dtype in types.items() if dtype == nw.Unknown)
     if source.kind == "pandas":
-        found.update((name, "number") for name, dtype in _dtypes(source) if _NUMPY_WHOLE.fullmatch(dtype))
+        found.update((name, "text") for name, dtype in _dtypes(source) if _GUESSED.fullmatch(dtype))
     return found
 
 
@@ -67,13 +71,20 @@ def _names(source: Source) -> list[str]:
     fault = header_fault(file)
     if fault is not None:
         raise DataError(f"file {quote(str(file.path))} {fault}", code="LW116")
-    if any(number_of(name) is not None for name in file.names):
+    if len(set(file.names)) < len(file.names) or any(map(_is_no_name, file.names)):
         raise DataError(
-            f"file {quote(str(file.path))}: its first line has numbers, so that it may be a row and no line of names, "
-            'which would be shown; give a schema, with the dialect {"header": false} if it is one',
+            f"file {quote(str(file.path))}: its first line may be a row and no line of names, as it has a number, a "
+            "date, an empty cell or one cell twice; names are shown, so give a schema, with the dialect "
+            '{"header": false} if it is a row',
             code="LW272",
         )
-    return [name for name in file.names if name]
+    return list(file.names)
+
+
+def _is_no_name(text: str) -> bool:
+    """Tell whether a cell of a first line is rather a value than a name: a number, a date, a key, or nothing."""
+    digits, letters = (sum(map(kind, text)) for kind in (str.isdigit, str.isalpha))
+    return number_of(text) is not None or not letters or digits >= _MANY_DIGITS
 
 
 def field_type(dtype: Any) -> FieldType | None:  # noqa: ANN401 - a type of narwhals'

@@ -87,12 +87,13 @@ class IssueRecord:
     def faults(self, files: Sequence[Path]) -> tuple[list[str], list[str]]:
         """Return what is wrong with files that should be those beside the certificate, and with those not given.
 
-        A file that lacks in a folder that was given is a fault.
+        A file that lacks in a folder that was given is a fault, and that no file was given at all.
         """
         found, left = [], list(self.files)
         for name, path in (each for file in files for each in inside(file)):
             given = Beside.read(path)
-            called = [each for each in left if each.target.as_posix() == name]
+            names = {name, f"{path.resolve().parent.name}/{name}"}
+            called = [each for each in left if each.target.as_posix() in names]
             same = [each for each in called or left if each.sha256 == given.sha256]
             for each in (same or called)[:1]:
                 left.remove(each)
@@ -103,11 +104,17 @@ class IssueRecord:
             elif not same:
                 size = f" ({given.size} bytes, not {called[0].size})" if given.size != called[0].size else ""
                 found.append(f"{path}: it is not the file that was written with the certificate{size}")
-        folders = {file.name for file in files if file.is_dir()}
+        folders = {_name(file) for file in files if file.is_dir()}
         cut = [each for each in left if len(each.target.parts) > 1 and each.target.parts[0] in folders]
         found += [f"{each.target.as_posix()}: it is missing from its folder" for each in cut]
-        lacking = [each for each in left if each not in cut]
-        return found, [f"{each.target.as_posix()}: the certificate names it, and it was not given" for each in lacking]
+        lacking = [
+            f"{each.target.as_posix()}: the certificate names it, and it was not given"
+            for each in left
+            if each not in cut
+        ]
+        if len(left) == len(self.files):
+            return [*found, *lacking], []
+        return found, lacking
 
 
 def inside(target: Path, place: Path | None = None) -> list[tuple[str, Path]]:
@@ -115,4 +122,9 @@ def inside(target: Path, place: Path | None = None) -> list[tuple[str, Path]]:
     found = target if place is None else place
     if not found.is_dir():
         return [(target.name, found)]
-    return [(f"{target.name}/{each.name}", each) for each in sorted(found.iterdir())]
+    return [(f"{_name(target)}/{each.name}", each) for each in sorted(found.iterdir())]
+
+
+def _name(folder: Path) -> str:
+    """Return the name of a folder, which a path may not say."""
+    return folder.name if folder.name not in ("", "..") else folder.resolve().name

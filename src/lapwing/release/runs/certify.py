@@ -120,8 +120,8 @@ class LearnedSchema:
         if self.fields:
             return Schema(fields=self.fields)
         raise DataError(
-            "noise hides what every column holds, so that there is nothing to model: the part of the budget that was "
-            "to show it is spent; give a larger epsilon, or a schema",
+            "noise hides what every column holds, so that there is nothing to model, and the whole budget is "
+            "debited; give a larger epsilon, or a schema",
             code="LW272",
         )
 

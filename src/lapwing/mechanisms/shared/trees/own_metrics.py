@@ -32,6 +32,7 @@ EARTH_KM: Final = 6371.0088
 """Mean radius."""
 MOST_PLACES: Final = 256
 """Of a matrix, as the certificate holds it."""
+MOST_FAR: Final = 1e300  # what a certificate can state
 MEASURES: Final[Mapping[Kind, str]] = {
     "euclidean": "in the columns' unit",
     "great-circle": "km",
@@ -56,6 +57,10 @@ class OwnMetric:
     latitude: int = 0
     degrees: tuple[float, float] = (0.0, 0.0)
     matrix: Matrix = ()
+
+    def __post_init__(self) -> None:
+        if not 0 < self.farthest <= MOST_FAR:
+            raise _refusal(f"has a largest distance of {self.farthest:g}; give distances of at most {MOST_FAR:g}")
 
     @property
     def farthest(self) -> float:
@@ -160,7 +165,7 @@ def checked_setting(setting: object) -> tuple[object, ...]:
     """Return a setting as it is kept, or refuse what no schema could mend."""
     parts: tuple[object, ...] = tuple(setting) if isinstance(setting, list | tuple) else (setting,)
     kind, names = parts[0] if parts else None, _names(parts)
-    if kind not in get_args(Kind):
+    if not isinstance(kind, str) or kind not in get_args(Kind):
         raise _refusal(f"starts with one of {', '.join(get_args(Kind))}, and then names its columns")
     counts = {"euclidean": range(1, 9), "great-circle": (2,), "hierarchy": (1,), "distances": (1,)}
     wanted = len(names) + 1 + 2 * (kind == "distances")
