@@ -190,8 +190,8 @@ def test_manners_of_the_first_hour(place):
         "plan", "--schema", "s.json", "--expected-rows", "40", "--epsilon", "1", "--neighbors", "replace-one"
     )
 
-    assert (missing.status, missing.code) == (2, "LW903")
-    assert "`lapwing start DATA` asks for it, `lapwing schema draft DATA` drafts it" in missing.error
+    assert (missing.status, missing.code) == (1, "LW272")
+    assert "a schema" in missing.error
     assert "is a table in Parquet; a table is given as DATA" in table.error
     assert helped.status == 0
     assert "rounds : int" in helped.out
