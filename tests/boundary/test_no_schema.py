@@ -263,6 +263,18 @@ def test_a_first_line_that_may_be_a_row_is_refused_without_a_cell(first, tmp_pat
     assert not [cell for cell in first.split(",") if len(cell) > 1 and cell in str(refused.value)]
 
 
+def test_names_with_a_few_digits_are_names(tmp_path):
+    lines = ["q12345,2019 wave 1", *(f"{row % 50},{row % 3}" for row in range(600))]
+    (tmp_path / "d.csv").write_text("\n".join(lines))
+    (tmp_path / "e.csv").write_text("\n".join(["q123456,2019 wave 1", *lines[1:]]))
+
+    release = lw.synthesize(str(tmp_path / "d.csv"), **BUDGET, seed=1)
+    with pytest.raises(lw.DataError, match="its first line may be a row"):
+        lw.synthesize(str(tmp_path / "e.csv"), **BUDGET)
+
+    assert [field.name for field in release.schema.fields] == ["q12345", "2019 wave 1"]
+
+
 def test_json_lines_need_a_schema_as_their_names_are_cells(tmp_path):
     (tmp_path / "d.jsonl").write_text('{"age": 3}\n')
 

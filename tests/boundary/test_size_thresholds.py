@@ -88,6 +88,7 @@ NUMBERS = {
     "extras/connect/tables/workbooks.py": {"tests/unit/test_foreign_files.py": "EXACT"},
     "extras/spark/rows.py": {"tests/engines/test_rows_on_engines.py": "_MOST_PARTITIONS"},
     "rows/guard.py": {"tests/boundary/test_guard_leaks_nothing.py": "3"},
+    "rows/layouts.py": {"tests/boundary/test_no_schema.py": "_MANY_DIGITS"},
     "rows/out/decode.py": {"tests/property/test_decode_resolutions.py": "_MOST_DECIMALS"},
     "rows/out/staging.py": {"tests/unit/test_files.py": "8"},
     "rows/out/writers.py": {
