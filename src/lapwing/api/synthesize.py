@@ -63,9 +63,9 @@ def synthesize(
     schema : Schema, path or mapping, optional
         Everything public about the table, about linked tables, or about events in the order of time. Without it the
         names and types of the columns are public, each row is one person's, and a fifth of the budget learns which
-        numbers are whole, bounds and lists (of a CSV file also which columns are numbers or dates). The certificate
-        says what was left out, and why: texts of which none is frequent, and without ``delta`` all texts. Mechanism,
-        priors, public tables and misfits need a schema.
+        numbers are whole, bounds and lists (of a CSV file, and of pandas' numbers and objects, also which columns are
+        numbers or dates). The certificate says what was left out, and why: texts of which none is frequent, and without
+        ``delta`` all texts. Mechanism, priors, public tables and misfits need a schema.
     epsilon : number above 0, optional
         Alone: pure ε-DP. With ``delta``: (ε, δ)-DP through zCDP. A float is read as it is written.
     delta : number in [0, 1), optional
