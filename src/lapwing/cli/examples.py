@@ -34,6 +34,7 @@ _EXAMPLES = {
     ),
     "resume": ("resume patients.jsonl patients.csv -o release.csv",),
     "certificate show": ("certificate show release.csv.certificate.json",),
+    "certificate compose": ("certificate compose release.csv.certificate.json",),
     "certificate sign": ("certificate sign release.csv.certificate.json --key id_ed25519",),
     "certificate verify": (
         "certificate verify release.csv.certificate.json release.csv",

@@ -18,6 +18,7 @@ from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.plain import rational_text, read_key, read_list, read_rational
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.maths.arrays import Frozen
+from lapwing.model.certificate.composition import composition
 from lapwing.model.certificate.cost_lines import (
     CostLine,
     RequestedBudget,
@@ -288,6 +289,45 @@ class Certificate(Displayable):
     def together(self) -> Together | None:
         """What this release and learning its bounds under the same terms cost; None where none was learned."""
         return together(self.total, self.delta, self.requested.delta, self._terms, self.purchases)
+
+    def compose(self, *others: "Certificate") -> dict[str, Any]:
+        """Add this release and others of the same people up, with what learning their schemas cost.
+
+        Parameters
+        ----------
+        others : Certificate
+            One of each other release, under the same neighbour relation; of rows as this one, or of people.
+
+        Returns
+        -------
+        dict
+            Plain JSON values. ``events``: for each noisy table, selection and run of learning an event of Google's
+            dp-accounting and its arguments (``rho`` is rounded up to a float); ``total``, ``delta``, ``epsilons``: the
+            exact sum, the part of every δ that lists of texts took, and ε at eight δ; ``trade_off``: with which
+            probability a person is found at most by a test that has so many false alarms.
+
+        Raises
+        ------
+        BudgetError
+            If the releases are under several relations, or some of rows and some of people, or one is named twice.
+
+        Notes
+        -----
+        dp-accounting has no event for pure ε under add-remove, so that ε is exported as what it implies, ε²/2-zCDP (Bun
+        and Steinke 2016, Proposition 1.4); ``epsilons`` are the better of that and of plain addition.
+
+        Examples
+        --------
+        >>> import polars as pl
+        >>> from lapwing import synthesize
+        >>> table = pl.DataFrame({"flag": [True, False] * 50})
+        >>> flag = {"fields": [{"name": "flag", "type": "boolean"}]}
+        >>> one, other = (synthesize(table, flag, rho=rho, seed=1).certificate for rho in ("0.01", "0.02"))
+        >>> found = one.compose(other)
+        >>> found["total"]["exact"], found["events"][0]["event"]
+        ('3/100', 'ZCDpEvent')
+        """
+        return composition((self, *others))
 
     @property
     def rows_within(self) -> float | None:

@@ -131,26 +131,37 @@ def together(
     if not alike:
         return None
     amounts = [total, *(Budget(cast("Notion", each.notion), each.amount) for each in alike)]
-    pure = _summed(amount.epsilon for amount in amounts if amount.notion == "pure")
     bought = _summed(each.delta for each in alike)
     selected = _summed([delta, bought])
-    if all(amount.notion == "pure" for amount in amounts):
-        return Together(total=Budget("pure", pure), delta=selected, epsilons=())
-    rho = _summed(amount.rho for amount in amounts if amount.notion == "zcdp")
-    whole = _summed(rounded_up(amount.amount) ** 2 / 2 for amount in amounts if amount.notion == "pure")
-    added = Budget("zcdp", _summed([rho, whole]))
     # A run that is asked for epsilon and delta keeps half of delta for its selections.
     first = 2 * selected if requested is None else _summed([requested, bought])
     usual = (_summed([delta, selected]) for delta in CERTIFICATE_DELTAS)
-    stated = dict.fromkeys(delta for delta in (first, *usual) if selected < delta < 1)
+    is_pure = all(amount.notion == "pure" for amount in amounts)
+    return added_up(amounts, amounts, selected, () if is_pure else (first, *usual))
+
+
+def added_up(
+    amounts: Sequence[Budget], parts: Sequence[Budget], delta: Fraction, stated: Iterable[Fraction]
+) -> Together:
+    """Add up what was spent on the same people.
+
+    parts: the same amounts, or what they are sums of, for many small ε are less in ρ than their sum; delta: of
+    selections; stated: at which δ ε is wanted.
+    """
+    pure = _summed(amount.epsilon for amount in amounts if amount.notion == "pure")
+    rho = _summed(amount.rho for amount in amounts if amount.notion == "zcdp")
+    whole = _summed(rounded_up(part.amount) ** 2 / 2 for part in parts if part.notion == "pure")
+    added = Budget("zcdp", _summed([rho, whole]))
     pairs, plain = [], []
-    for each in stated:
-        by_rho, by_addition = _converted(added.rho, each - selected), _converted(rho, each - selected, pure)
+    for each in dict.fromkeys(one for one in stated if delta < one < 1):
+        by_rho, by_addition = _converted(added.rho, each - delta), _converted(rho, each - delta, pure)
         least = min((found for found in (by_rho, by_addition) if found is not None), default=None)
         if least is not None:
             pairs.append((each, least))
             plain += [each] if by_rho is None or least < by_rho else []
-    return Together(total=added, delta=selected, epsilons=tuple(pairs), plain=tuple(plain))
+    is_pure = all(amount.notion == "pure" for amount in amounts)
+    total = Budget("pure", pure) if is_pure else added
+    return Together(total=total, delta=delta, epsilons=tuple(pairs), plain=tuple(plain))
 
 
 def _converted(rho: Fraction, delta: Fraction, pure: Fraction = Fraction(0)) -> Fraction | None:

@@ -1,6 +1,7 @@
 """`lapwing certificate`: what stands on the certificate of a release, as lines and on paper; files, signatures."""
 
 import hashlib
+from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -88,6 +89,17 @@ def verify(
         print(f"{schema} is its schema")
     if signer is not None:
         print(f"signed by {signer}")
+
+
+@certificate_app.command(epilog=examples("certificate compose"))
+def compose(
+    files: Annotated[list[Path], argument("C.json", "The certificate of each release of the same people.")],
+) -> None:
+    """Add releases up: ε at eight δ, a trade-off table, and events for dp-accounting, as JSON."""
+    from lapwing.model.certificate.certificate import certificate_in  # noqa: PLC0415
+
+    first, *others = (certificate_in(file)[0] for file in files)
+    print(dumps(first.compose(*others), indent=2))
 
 
 @certificate_app.command(epilog=examples("certificate sign"))

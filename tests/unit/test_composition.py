@@ -1,0 +1,108 @@
+"""Releases of the same people added up."""
+
+import json
+from dataclasses import replace
+from fractions import Fraction
+
+import polars as pl
+import pytest
+
+import lapwing as lw
+from helpers.command import lapwing
+from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.budget.conversions import epsilon_for
+from lapwing.model.certificate.certificate import LedgerEntry
+from lapwing.schema.purchases import Purchase
+
+TABLE = pl.DataFrame({"flag": [True, False] * 50, "sex": ["f", "m"] * 50})
+SCHEMA = lw.Schema.load(
+    {"fields": [{"name": "flag", "type": "boolean"}, {"name": "sex", "type": "string", "categories": ["f", "m"]}]}
+)
+NOTHING = Budget("zcdp", Fraction(0))
+LEARNED = Purchase(
+    fields=("sex",),
+    notion="zcdp",
+    amount=Fraction(1, 100),
+    delta=Fraction(1, 10**7),
+    relation="add-remove",
+    privacy_unit="row",
+    release="c9f0f895",
+    lapwing="0.1.0",
+)
+
+
+def paid(schema=SCHEMA, **asked):
+    return lw.synthesize(TABLE, schema, seed=1, **asked).certificate
+
+
+def test_rho_adds_up_exactly_and_each_table_is_an_event():
+    one, other = paid(rho="1/3"), paid(rho="1/7")
+
+    found = one.compose(other)
+
+    assert Fraction(found["total"]["exact"]) == Fraction(1, 3) + Fraction(1, 7)
+    assert len(found["events"]) == len(one.lines) + len(other.lines)
+    assert Fraction(1, 3) + Fraction(1, 7) <= sum(Fraction(each["rho"]) for each in found["events"])
+    assert {Fraction(each["delta"]["exact"]): Fraction(each["epsilon"]["exact"]) for each in found["epsilons"]} == {
+        Fraction(1, 10**places): epsilon_for(Fraction(10, 21), Fraction(1, 10**places))
+        for places in (3, 4, 5, 6, 7, 8, 9, 12)
+    }
+    alarms = [each["false_alarms"] for each in found["trade_off"]]
+    hits = [each["found_at_most"] for each in found["trade_off"]]
+    assert all(low < high for low, high in zip(alarms, hits, strict=True))
+    assert hits == sorted(hits)
+    json.dumps(found, allow_nan=False)
+
+
+def test_pure_releases_add_up_plainly_or_by_their_squares_whichever_is_less():
+    one = paid(epsilon="1/8")
+    entries = [LedgerEntry(dataset="people", release_id=str(number)) for number in range(41)]
+
+    few = one.compose()
+    many = one.compose(*(replace(one, ledger=entry) for entry in entries[1:]))
+
+    assert (few["total"]["exact"], many["total"]["exact"]) == ("1/8", "41/8")
+    assert {each["epsilon"]["exact"] for each in few["epsilons"]} == {"1/8"}
+    assert all(Fraction(each["epsilon"]["exact"]) < Fraction(41, 8) for each in many["epsilons"])
+
+
+def test_what_a_schema_cost_is_counted_once_for_all_releases_that_use_it():
+    bought = replace(SCHEMA, purchases=(LEARNED,))
+
+    found = paid(bought, rho="0.01").compose(paid(bought, rho="0.02"))
+
+    assert Fraction(found["total"]["exact"]) == Fraction(4, 100)
+    assert found["events"][-1] == {"of": "learn sex", "event": "ZCDpEvent", "rho": 0.01, "xi": 0.0}
+    assert Fraction(found["delta"]["exact"]) == Fraction(1, 10**7)
+    assert all(Fraction(each["delta"]["exact"]) > Fraction(1, 10**7) for each in found["epsilons"])
+
+
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        (lambda one: paid(rho="0.01", neighbours="replace-one"), "one neighbour relation"),
+        (
+            lambda one: replace(one, privacy_unit="who:2", max_rows=2, lines=(), total=Budget("zcdp", Fraction(0))),
+            "people",
+        ),
+        (lambda one: one, "named twice"),
+    ],
+)
+def test_releases_that_are_no_sum_are_refused(other, said):
+    one = paid(rho="0.01")
+
+    with pytest.raises(lw.BudgetError, match=said) as refused:
+        one.compose(other(one))
+
+    assert refused.value.code == "LW418"
+
+
+def test_the_command_prints_the_sum_of_files(tmp_path):
+    places = [tmp_path / name for name in ("a.json", "b.json")]
+    for place, rho in zip(places, ("0.01", "0.02"), strict=True):
+        place.write_text(paid(rho=rho).to_json())
+
+    said = lapwing("certificate", "compose", *map(str, places))
+
+    assert (said.status, json.loads(said.out)["total"]["exact"]) == (0, "3/100")
+    assert lapwing("certificate", "compose", str(places[0]), str(places[0])).status == 1
