@@ -61,6 +61,13 @@ def no_note_outside_of_the_tests(tmp_path_factory: pytest.TempPathFactory) -> It
         yield
 
 
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Work in an empty folder, which is returned."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
     """Return the folder of the shared data sets; skip where they were not delivered."""

@@ -35,6 +35,13 @@ class Said:
         return found[1], found[2]
 
 
+class Terminal(io.StringIO):
+    """A stream that says that it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
 def lapwing(*arguments: object) -> Said:
     """Run one command line."""
     out, err = io.StringIO(), io.StringIO()

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import pytest
 
-from helpers.command import lapwing
+from helpers.command import Terminal, lapwing
 from lapwing.cli.main import execute
 from lapwing.extras.audit.report import AuditedQuestion, AuditedRelease, AuditReport
 from lapwing.extras.audit.run import _seen_from_outside, question_cases
@@ -50,38 +50,6 @@ def report(*parts):
     """Return a report of some findings."""
     releases = tuple(each for each in parts if isinstance(each, AuditedRelease))
     return AuditReport(runs=1000, releases=releases, questions=tuple(each for each in parts if each not in releases))
-
-
-@pytest.mark.parametrize(
-    ("name", "says"),
-    [
-        ("independant", "did you mean Independent?"),
-        ("LINK2", "did you mean link?"),
-        ("xyz", "choose from Adaptive, Independent, PMM, "),
-        ("", "choose from Adaptive, "),
-    ],
-)
-def test_an_unknown_name_is_refused_with_the_ones_that_may_be_meant(name, says):
-    said = lapwing("audit", "PMM", name)
-
-    assert said.status == 2, "1 is kept for a promise that is broken"
-    assert f"nothing to audit that is called {name!r}" in said.error
-    assert says in said.error
-
-
-@pytest.mark.parametrize("runs", [-1, 0, 299, 100_001])
-def test_too_few_and_too_many_runs_are_wrong_usage(runs):
-    said = lapwing("audit", "--runs", runs)
-
-    assert said.status == 2
-    assert f"runs must be from 300 to 100000, got {runs}" in said.error
-
-
-class Terminal(io.StringIO):
-    """A stream that says that it is a terminal."""
-
-    def isatty(self):
-        return True
 
 
 def on_a_terminal(*arguments):

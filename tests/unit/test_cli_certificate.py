@@ -230,12 +230,10 @@ def test_a_signature_for_another_purpose_is_none(place):
 @pytest.mark.parametrize(
     ("more", "code"),
     [
-        (("verify", CERTIFICATE, *BOTH, "--signature", SIGNATURE), "LW903"),
         (("sign", CERTIFICATE, "--key", "ada.pub.gone"), "LW602"),
         (("sign", CERTIFICATE, "--key", "s.json"), "LW602"),
         (("sign", "s.json", "--key", "ada"), "LW602"),
         (("verify", CERTIFICATE, *BOTH, "--key", "ada"), "LW622"),
-        (("export", CERTIFICATE), "LW903"),
     ],
 )
 def test_what_cannot_be_signed_checked_or_written_is_refused(more, code, place):

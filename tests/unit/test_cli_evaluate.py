@@ -99,30 +99,3 @@ def test_where_the_schema_has_no_name_the_report_is_called_by_the_file(tmp_path)
 
     assert said.status == 0
     assert ">Synthetic beside real rows: stays</h1>" in (tmp_path / "r.html").read_text(encoding="utf-8")
-
-
-def test_what_cannot_be_done_is_one_line_and_no_file(synthetic, tmp_path):
-    metrics = tmp_path / "metrics.json"
-
-    assert "no modelled column" in evaluate(synthetic, "--target", "wealth", "--json", metrics).error
-    assert "seed must be" in evaluate(synthetic, "--seed", "-1", "--json", metrics).error
-    assert "does not exist" in evaluate(synthetic.with_name("nothing.csv"), "--json", metrics).error
-    assert "no modelled column" in evaluate(synthetic, "--by", "wealth", "--json", metrics).error
-    assert "cannot be read" in evaluate(synthetic, "--model", tmp_path / "no.lapwing", "--json", metrics).error
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_the_figures_never_replace_an_input(synthetic):
-    before = synthetic.read_bytes()
-
-    said = evaluate(synthetic, "--json", synthetic)
-
-    assert "is read by the same command" in said.error
-    assert synthetic.read_bytes() == before
-
-
-def test_a_report_that_cannot_be_made_is_refused_before_rows_are_read(synthetic, tmp_path):
-    said = evaluate(synthetic.with_name("nothing.csv"), "-o", tmp_path / "report.pdf")
-
-    assert said.status == 1
-    assert "ends in .html" in said.error

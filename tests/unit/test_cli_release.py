@@ -107,24 +107,9 @@ def test_rows_seed_and_settings_are_followed(place):
     assert certificate["seed"] == 5
 
 
-def test_without_a_certificate_none_is_written_and_none_is_left_beside_other_rows(place):
-    alone = synthesize("--no-certificate")
-    synthesize()
-    before = Path("out.csv").read_bytes()
-    refused = synthesize("--no-certificate")
-
-    assert alone.status == 0
-    assert "would not describe the new rows" in refused.error
-    assert Path("out.csv").read_bytes() == before
-
-
-def test_a_refused_target_costs_nothing(place):
-    init_ledger()
-
-    said = synthesize("--ledger", "budget.db", out="nowhere/out.csv")
-
-    assert said.status == 1
-    assert "epsilon 0" in next(line for line in lapwing("ledger", "show").out.splitlines() if line.startswith("spent"))
+def test_without_a_certificate_none_is_written(place):
+    assert synthesize("--no-certificate").status == 0
+    assert names(place) == ["data.parquet", "out.csv", "s.json"]
 
 
 def test_overspending_is_refused_and_nothing_is_written(place):

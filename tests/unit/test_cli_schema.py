@@ -71,15 +71,6 @@ def test_a_draft_is_blank_and_says_how_it_was_made(tmp_path, data):
     assert drafted["fields"][2]["categories"] is None
 
 
-def test_a_draft_never_replaces_a_schema(schema_file, data):
-    before = schema_file.read_text()
-
-    said = lapwing("schema", "draft", data, "-o", schema_file)
-
-    assert "may have been edited" in said.error
-    assert schema_file.read_text() == before
-
-
 def test_a_draft_is_refused_until_its_owner_has_edited_it(tmp_path, data):
     path = tmp_path / "draft.json"
     lapwing("schema", "draft", data, "-o", path)

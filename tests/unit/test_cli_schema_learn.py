@@ -108,29 +108,3 @@ def test_a_schema_that_cannot_be_written_is_told_with_the_transcript_that_has_th
     assert f"--transcript {tmp_path / 't.jsonl'} --quiet` finishes free of charge" in kept.error
     assert "running again spends again" in lost.error
     assert not (tmp_path / "s2.json").exists()
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        (["--epsilon", "1"], "needs a delta"),
-        (["--epsilon", "1", "--rho", "1"], "exactly one of epsilon and rho"),
-        (["--epsilon", "1", "--fields", "agee"], 'did you mean "age"?'),
-        (["--epsilon", "1", "--fields", ","], 'no field is called ","'),
-        (["--epsilon", "1", "--fields", "flag"], "a boolean is true or false"),
-        (["--epsilon", "1", "--dictionary", "town"], "must be FIELD=FILE"),
-        (["--epsilon", "1", "--dictionary", "town=a", "--dictionary", "town=b"], "given twice"),
-        (["--epsilon", "1", "--dictionary", "town=/no/such/file"], "does not exist"),
-        (["--epsilon", "1", "--fields", "age", "--quantile", "0.5"], "quantile must be"),
-        (["--epsilon", "1", "--fields", "age", "--certificate", "c", "--no-certificate"], "contradict each other"),
-        (["--epsilon", "1", "--fields", "age", "--dataset", "d"], "give the ledger too"),
-    ],
-)
-def test_a_refusal_is_one_line_and_writes_nothing(files, tmp_path, options, words):
-    before = sorted(tmp_path.iterdir())
-
-    said = lapwing(*files, *options, "--quiet")
-
-    assert said.status == 1
-    assert words in said.error
-    assert sorted(tmp_path.iterdir()) == before

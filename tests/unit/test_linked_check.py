@@ -59,19 +59,5 @@ def test_events_are_counted_as_one_table_and_as_their_persons(place):
     assert {"age 4 0 0 1 0", "kind 4 0 0 0 1", "never kind is flat 2"} <= set(lines)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["L.json", "homes.csv"], "is no folder of tables; give one with a file for each of parent, child"),
-        (["L.json", "people.csv", "homes.csv"], "parent: file"),
-        (["one.json", "homes.csv", "people.csv"], "describes one table, got 2"),
-        (["none.json"], "does not exist"),
-    ],
-    ids=range(4),
-)
-def test_the_wrong_number_or_order_of_tables_is_refused(arguments, said, place):
-    (place / "one.json").write_text(json.dumps(SCHEMA["parent"]))
-
-    done = lapwing("schema", "check", *arguments)
-
-    assert (done.status in (1, 2), said in done.err) == (True, True)
+def test_the_wrong_order_of_tables_is_refused(place):
+    assert "parent: file" in lapwing("schema", "check", "L.json", "people.csv", "homes.csv").err
