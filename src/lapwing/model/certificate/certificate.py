@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Final, Self
 
-from lapwing.errors import DataError, ParameterError
+from lapwing.errors import BudgetError, DataError, ParameterError
 from lapwing.kernel.budget.budget import Budget, Notion
 from lapwing.kernel.codec import SELDOM, Codec
 from lapwing.kernel.noise_law import NoiseLaw
@@ -327,7 +327,16 @@ class Certificate(Displayable):
         >>> found["total"]["exact"], found["events"][0]["event"]
         ('3/100', 'ZCDpEvent')
         """
-        return composition((self, *others))
+        all_of_them = (self, *others)
+        if len({each.ledger or each.to_json() for each in all_of_them}) < len(all_of_them):
+            raise BudgetError("a release is named twice; name the certificate of each release once", code="LW418")
+        return composition(
+            [each._terms for each in all_of_them],
+            [each.total for each in all_of_them],
+            [line for each in all_of_them for line in each.lines],
+            [each.delta for each in all_of_them],
+            tuple(dict.fromkeys(bought for each in all_of_them for bought in each.purchases)),
+        )
 
     @property
     def rows_within(self) -> float | None:

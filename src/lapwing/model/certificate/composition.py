@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
 from lapwing.errors import BudgetError
 from lapwing.kernel.budget.budget import Budget, Notion
@@ -12,9 +12,6 @@ from lapwing.model.certificate.cost_lines import CostLine
 from lapwing.model.certificate.promise import ROW, added_up
 from lapwing.schema.purchases import Purchase
 
-if TYPE_CHECKING:
-    from lapwing.model.certificate.certificate import Certificate
-
 DELTAS: Final = tuple(Fraction(1, 10**places) for places in (3, 4, 5, 6, 7, 8, 9, 12))
 FALSE_ALARMS: Final = (0.001, 0.01, 0.05, 0.1, 0.2, 0.3, 0.5)
 
@@ -22,34 +19,42 @@ _RELATIONS: Final = {"add-remove": "ADD_OR_REMOVE_ONE", "replace-one": "REPLACE_
 """What dp-accounting calls the neighbour relations."""
 
 
-def composition(certificates: Sequence["Certificate"]) -> dict[str, Any]:
-    """Add releases up, with what learning their schemas cost; see `Certificate.compose`."""
-    if len({each.ledger or each.to_json() for each in certificates}) < len(certificates):
-        raise BudgetError("a release is named twice; name the certificate of each release once", code="LW418")
-    bought = tuple(dict.fromkeys(purchase for each in certificates for purchase in each.purchases))
-    paid: tuple[Certificate | Purchase, ...] = (*certificates, *bought)
-    _check_terms({(each.relation, each.privacy_unit == ROW) for each in paid})
-    learned = [_cost(each) for each in bought]
-    costs = [*((_named(line), line.cost) for each in certificates for line in each.lines), *learned]
-    amounts = [*(each.total for each in certificates), *(cost for _, cost in learned)]
-    lists = sum((each.delta for each in paid), Fraction(0))
+def composition(
+    terms: Sequence[tuple[str, str]],
+    totals: Sequence[Budget],
+    lines: Sequence[CostLine],
+    deltas: Sequence[Fraction],
+    purchases: Sequence[Purchase],
+) -> dict[str, Any]:
+    """Add releases up, with what learning their schemas cost; see `Certificate.compose`.
+
+    terms: relation and privacy unit of each release; purchases: each once.
+    """
+    _check_terms([*terms, *((each.relation, each.privacy_unit) for each in purchases)])
+    learned = [_cost(each) for each in purchases]
+    costs = [*((_named(line), line.cost) for line in lines), *learned]
+    amounts = [*totals, *(cost for _, cost in learned)]
+    lists = sum((*deltas, *(each.delta for each in purchases)), Fraction(0))
     found = added_up(amounts, [cost for _, cost in costs], lists, DELTAS)
     return {
         "format": 1,
-        "relation": _RELATIONS[certificates[0].relation],
-        "privacy_units": list(dict.fromkeys(each.privacy_unit for each in certificates)),
+        "relation": _RELATIONS[terms[0][0]],
+        "privacy_units": list(dict.fromkeys(unit for _, unit in terms)),
         "events": [{"of": name, **_event(cost)} for name, cost in costs],
         **found.to_dict(),
         "trade_off": [
-            {"false_alarms": alarms, "found_at_most": most_found(found.total, alarms, found.delta)}
+            {
+                "false_alarms": alarms,
+                "found_at_most": most_found(found.total, alarms, found.delta) if found.delta < 1 else 1.0,
+            }
             for alarms in FALSE_ALARMS
         ],
     }
 
 
-def _check_terms(terms: set[tuple[str, bool]]) -> None:
+def _check_terms(terms: Sequence[tuple[str, str]]) -> None:
     """Refuse releases whose losses are no sum."""
-    if len(terms) > 1:
+    if len({(relation, unit == ROW) for relation, unit in terms}) > 1:
         raise BudgetError(
             "budgets add up under one neighbour relation, and for rows or for people; name releases of one kind",
             code="LW418",
