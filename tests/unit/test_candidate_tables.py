@@ -266,16 +266,22 @@ def test_later_pairs_do_not_reorder_the_triples_of_earlier_ones() -> None:
     assert len(found[2]) == tables.MOST_GROWN
 
 
-def test_preferred_tables_touch_a_column_or_lie_within_a_table() -> None:
+def test_tables_that_touch_a_column_or_lie_within_a_table_have_the_largest_of_their_weights() -> None:
     columns = columns_of()
     listed = [*pairs_of(columns), *triples_of(columns, [(0, 1, 2), (1, 2, 3)])]
 
-    found = tables.preferred_tables(pack(listed), frozenset({4}), [frozenset({0, 1, 2})])
+    column = tables.Priority(frozenset({4}), is_table=False, weight=2)
+    table = tables.Priority(frozenset({0, 1, 2}), is_table=True, weight=7)
+    heavier = tables.Priority(frozenset({0, 1}), is_table=True, weight=9)
 
-    sets = {frozenset(column for column, _ in listed[number]) for number in np.flatnonzero(found)}
+    found = tables.table_weights(pack(listed), [column, heavier, table])
+
+    sets = {frozenset(column for column, _ in listed[number]) for number in np.flatnonzero(found > 1)}
     assert sets == {frozenset(each) for each in [(0, 1), (0, 2), (1, 2), (0, 1, 2), (0, 4), (1, 4), (2, 4), (3, 4)]}
-    assert all(found[number] for number, table in enumerate(listed) if frozenset(c for c, _ in table) in sets)
-    assert not tables.preferred_tables(pack(listed), frozenset(), []).any()
+    assert all(found[number] > 1 for number, table in enumerate(listed) if frozenset(c for c, _ in table) in sets)
+    weights = {frozenset(c for c, _ in each): weight for each, weight in zip(listed, found.tolist(), strict=True)}
+    assert [weights[frozenset(each)] for each in ((0, 4), (0, 1), (1, 2), (2, 3))] == [2, 9, 7, 1]
+    assert (tables.table_weights(pack(listed), []) == 1).all()
 
 
 @pytest.mark.parametrize("scale", [Fraction(1, 3), Fraction(2), Fraction(50)])

@@ -43,7 +43,7 @@ def schema_of(*fields):
         (Adaptive, {"rounds": True}, "rounds must be"),
         (Adaptive, {"workload": (3,)}, "workload must list columns, or tables as lists of columns, got 3"),
         (Adaptive, {"workload": ((),)}, "workload must list columns"),
-        (Adaptive, {"workload": (("age", 1),)}, "workload must list columns"),
+        (Adaptive, {"workload": (("age", "sex", 1),)}, "workload must list columns"),
         (Grid, {"width": 0}, "width must lie above 0 and up to 1, the length of a column, got 0"),
         (Grid, {"width": 1.5}, "width must lie above 0 and up to 1, the length of a column, got 1.5"),
         (Grid, {"width": True}, "width must lie above 0 and up to 1, the length of a column, got True"),

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from itertools import chain, combinations, product
+from typing import NamedTuple
 
 import numpy as np
 
@@ -614,11 +615,24 @@ def competing_triples(columns: int, pairs: Sequence[tuple[int, ...]]) -> list[tu
     return list(found)[:MOST_GROWN]
 
 
-def preferred_tables(listed: np.ndarray, columns: frozenset[int], tables: Sequence[frozenset[int]]) -> np.ndarray:
-    """Return whether each table contains one of the columns, or lies within one of the tables: ndarray of bool."""
-    found = [np.isin(listed[:, :, 0], list(columns)).any(axis=1)]
-    found += [np.isin(listed[:, :, 0], [-1, *each]).all(axis=1) for each in tables]
-    return np.asarray(np.logical_or.reduce(found))
+class Priority(NamedTuple):
+    """Columns that matter more: a column in any table, or several whose tables matter; how much more than others."""
+
+    columns: frozenset[int]
+    is_table: bool
+    weight: int
+
+
+def table_weights(listed: np.ndarray, priorities: Iterable[Priority]) -> np.ndarray:
+    """Return the largest weight of what each table contains, or lies within, else 1: ndarray of int64 (tables,)."""
+    found = np.ones(len(listed), dtype=np.int64)
+    for columns, is_table, weight in priorities:
+        if is_table:
+            is_meant = np.isin(listed[:, :, 0], [-1, *columns]).all(axis=1)
+        else:
+            is_meant = np.isin(listed[:, :, 0], list(columns)).any(axis=1)
+        found[is_meant] = np.maximum(found[is_meant], weight)
+    return found
 
 
 def measurement(columns: Sequence[ResolvedColumn], table: Cells, cost: Budget) -> MarginalCounts:

@@ -5,7 +5,7 @@ measure them, and fit again. Of one or two columns of numbers or dates: cells of
 (`few_columns`). The default.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Self
@@ -31,7 +31,7 @@ from lapwing.mechanisms.adaptive.budget import (
     planned_questions,
     planned_work,
 )
-from lapwing.mechanisms.adaptive.candidates import resolved_columns
+from lapwing.mechanisms.adaptive.candidates import Priority, resolved_columns
 from lapwing.mechanisms.adaptive.few_columns import (
     MOST_FEW,
     are_few_columns,
@@ -60,7 +60,6 @@ from lapwing.mechanisms.adaptive.one_way import (
 )
 from lapwing.mechanisms.adaptive.rounds import (
     Asking,
-    Priorities,
     look_at_pairs,
     measure_prior_distances,
     planned_prior_question,
@@ -85,6 +84,12 @@ from lapwing.schema.scalars import nearest, safe_repr
 from lapwing.schema.schemas import Schema
 from lapwing.schema.short import short
 
+WorkloadEntry = str | tuple[str, ...]
+"""A column, or the columns of a table."""
+
+_WEIGHT = 4  # of what a workload names without one
+_LARGEST_WEIGHT = 100
+_PAIR = 2  # an entry and its weight
 _LEAVE = "; leave it out"
 _MOST_LEVELS = 6
 _COARSEST = 16  # so that pairs of columns with up to 47 special values are small enough to compete
@@ -122,10 +127,11 @@ class Adaptive(Mechanism):
         tables as there are columns. Later ones choose more where the last tables changed the model by more than noise.
         At the end a twelfth of their budget measures two tables of four columns, in two groups each, for 4 to 24
         columns and noise that leaves one-way tables at their least share.
-    workload : tuple of str or of tuples of str, default ()
-        Columns, or tables given by their columns, that matter more: for two tables of three only those that contain
-        such a column, or lie within such a table, compete; where all pairs are asked for at once these get four times
-        as much. The schema's survey weight is such a column by itself.
+    workload : tuple of str or of tuples of str, or mapping of these to int, default ()
+        Columns, or tables given by their columns, that matter more, and how much: a weight from 1 to 100, 4 where none
+        is given. Where tables are chosen, those that contain such a column, or lie within such a table, compete alone
+        for w tables of w + 2; where all pairs are asked for at once these get w times as much. The schema's survey
+        weight is such a column by itself. In a list, and in files, a weight stands beside its entry: ``("age", 3)``.
     target : str or None, default None
         A column whose dependence on the others matters most; the same as this column in ``workload``.
     prior : path, frame or mapping, or a list of up to 8, or None, default None
@@ -188,7 +194,7 @@ class Adaptive(Mechanism):
     resolutions: tuple[int, ...] | None = None
     particles: int | None = None
     rounds: int | None = None
-    workload: tuple[str | tuple[str, ...], ...] = ()
+    workload: tuple[WorkloadEntry | tuple[WorkloadEntry, int], ...] = ()
     target: str | None = None
     prior: object = None
 
@@ -196,6 +202,8 @@ class Adaptive(Mechanism):
         for key in ("one_way_share", "selection_share"):
             if getattr(self, key) is not None:
                 check_number(self, key, 0.001, 0.999, _LEAVE, words="be a number")
+        if isinstance(self.workload, Mapping):
+            object.__setattr__(self, "workload", tuple(self.workload.items()))
         for key in ("resolutions", "workload"):
             value = getattr(self, key)
             if value is not None and not isinstance(value, list | tuple):
@@ -209,7 +217,7 @@ class Adaptive(Mechanism):
         if self.resolutions is not None:
             object.__setattr__(self, "resolutions", tuple(self.resolutions))
             _check_resolutions(self.resolutions)
-        object.__setattr__(self, "workload", tuple(_entry(entry) for entry in self.workload))
+        object.__setattr__(self, "workload", tuple(_weighted_entry(entry) for entry in self.workload))
         check_whole(self, "particles", 16, 400_000, _LEAVE, optional=True)
         check_whole(self, "rounds", 1, 1000, _LEAVE, optional=True)
 
@@ -319,15 +327,13 @@ class Adaptive(Mechanism):
         """Say which tables come next."""
         return "one-way tables" if one_way < one_way_tables(schema) else f"round {rounds + 1}"
 
-    def priorities(self, schema: Schema) -> Priorities:
+    def priorities(self, schema: Schema) -> tuple[Priority, ...]:
         """Refuse names that the schema lacks; return the columns and tables that matter more, by position."""
         places = {column.name: place for place, column in enumerate(schema.columns)}
-        entries = (
-            *self.workload,
-            *(name for name in (self.target or schema.target, schema.weight) if name is not None),
-        )
-        named = [name for entry in entries for name in ([entry] if isinstance(entry, str) else entry)]
-        unknown = [name for name in named if name not in places]
+        special = [(name, _WEIGHT) for name in (self.target or schema.target, schema.weight) if name is not None]
+        entries = [*map(_weighted, self.workload), *special]
+        named = [([entry] if isinstance(entry, str) else entry, weight) for entry, weight in entries]
+        unknown = [name for names, _ in named for name in names if name not in places]
         if unknown:
             near = nearest(unknown[0], places)
             raise SchemaError(
@@ -335,9 +341,10 @@ class Adaptive(Mechanism):
                 + (f"did you mean {near[0]}?" if near else "see the schema"),
                 code="LW219",
             )
-        columns = frozenset(places[entry] for entry in entries if isinstance(entry, str))
-        tables = tuple(frozenset(places[name] for name in entry) for entry in entries if not isinstance(entry, str))
-        return columns, tables
+        return tuple(
+            Priority(frozenset(places[name] for name in names), isinstance(names, tuple), weight)
+            for names, weight in named
+        )
 
     def _counts_few_columns(self, schema: Schema) -> bool:
         """Return whether cells of all columns together are counted: no setting asks for tables or particles."""
@@ -368,8 +375,29 @@ def _check_resolutions(sizes: tuple[int, ...]) -> None:
         )
 
 
-def _entry(entry: object) -> str | tuple[str, ...]:
-    """Return an entry of a workload: a column, or the columns of a table."""
+def _weighted(entry: WorkloadEntry | tuple[WorkloadEntry, int]) -> tuple[WorkloadEntry, int]:
+    """Return an entry of a workload and its weight."""
+    if isinstance(entry, tuple) and isinstance(entry[-1], int):
+        return entry
+    return entry, _WEIGHT
+
+
+def _weighted_entry(entry: object) -> WorkloadEntry | tuple[WorkloadEntry, int]:
+    """Return an entry of a workload: a column, or the columns of a table; with its weight, where it has its own."""
+    if not isinstance(entry, list | tuple) or len(entry) != _PAIR or isinstance(entry[1], str | list | tuple):
+        return _entry(entry)
+    named, weight = _entry(entry[0]), entry[1]
+    if type(weight) is not int or not 1 <= weight <= _LARGEST_WEIGHT:
+        raise ParameterError(
+            f"the weight of {safe_repr(named)} in workload must be a whole number from 1 to {_LARGEST_WEIGHT}, got "
+            f"{safe_repr(weight)}; tables that are not named have 1",
+            code="LW301",
+        )
+    return named if weight == _WEIGHT else (named, weight)
+
+
+def _entry(entry: object) -> WorkloadEntry:
+    """Return a column, or the columns of a table."""
     if isinstance(entry, str):
         return entry
     if isinstance(entry, list | tuple) and entry and all(isinstance(name, str) for name in entry):

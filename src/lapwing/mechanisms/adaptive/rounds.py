@@ -39,6 +39,7 @@ from lapwing.mechanisms.adaptive.candidates import (
     MOST_CELLS,
     MOST_TRIPLE_COLUMNS,
     Candidates,
+    Priority,
     ResolvedColumn,
     candidates_of,
     competing_triples,
@@ -46,9 +47,9 @@ from lapwing.mechanisms.adaptive.candidates import (
     four_tables,
     measurement,
     pair_tables,
-    preferred_tables,
     rounded_down,
     table_sizes,
+    table_weights,
     triple_tables,
 )
 from lapwing.mechanisms.adaptive.fit import (
@@ -79,12 +80,9 @@ from lapwing.mechanisms.shared.vectors.vector_cells import Totals, covariance_of
 from lapwing.schema.groupings.grouping import evenly
 from lapwing.schema.schemas import Schema
 
-Priorities = tuple[frozenset[int], tuple[frozenset[int], ...]]  # columns, and tables, that matter more, by position
 PAIRS_FIRST = 2  # rounds in which only tables of two columns compete: what three do at once is seen against them
 _MOST_HANDS = 60
 _TIED, _ASKED = 1, 2  # through others; in one table
-_PRIORITY_WEIGHT = 4  # of pairs that matter more, where all are asked for at once
-_FREE = 3  # every third table of a round is chosen among all, also where some matter more
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,7 +91,7 @@ class Asking:
 
     curator: Curator
     costs: Costs
-    priorities: Priorities
+    priorities: tuple[Priority, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +157,7 @@ def _choose_every_pair(asking: Asking, fit: Fit, left: Budget) -> list[_Choice]:
     if not 0 < np.max(sets_of(pairs), initial=-1) + 1 <= MOST_PAIRS_AT_ONCE:
         return []
     levels = [*_by_columns(pairs), *_priority_triples(asking, fit)]
-    weights = 1 + (_PRIORITY_WEIGHT - 1) * preferred_tables(pack([each[0] for each in levels]), *asking.priorities)
+    weights = table_weights(pack([each[0] for each in levels]), asking.priorities)
     unit = rounded_down(left.amount * share_at_once(asking.costs.rounds) / int(weights.sum()))
     sd = table_law(Budget(left.notion, unit), asking.curator.terms).sd
     found = expected_noise(fit.columns, pack([table for each in levels for table in each]), fit.zeros)
@@ -179,7 +177,7 @@ def _choose_every_pair(asking: Asking, fit: Fit, left: Budget) -> list[_Choice]:
 
 def _priority_triples(asking: Asking, fit: Fit) -> list[list[Cells]]:
     """Return the tables of three columns that were named, which are asked for with the pairs."""
-    named = [tuple(sorted(each)) for each in asking.priorities[1] if len(each) == 3]
+    named = [tuple(sorted(each.columns)) for each in asking.priorities if each.is_table and len(each.columns) == 3]
     return _by_columns(triple_tables(fit.columns, named, asking.costs.most_cells))
 
 
@@ -219,8 +217,8 @@ def _choose(
         if is_last:
             spent = sum((each.spent for each in found), step.amount * (len(turn) - 1))
             costs[-1] = Budget(left.notion, left.amount - spent)
-        is_free = len(found) // len(hands) % _FREE == _FREE - 1
-        questions = [hand.question(cost, taken, is_free=is_free) for hand, cost in zip(turn, costs, strict=True)]
+        turns = len(found) // len(hands)
+        questions = [hand.question(cost, taken, turns) for hand, cost in zip(turn, costs, strict=True)]
         answers = asking.curator.ask(*questions)
         for hand, cost, question, answer in zip(turn, costs, questions, answers, strict=True):
             rest = cost - question.cost
@@ -238,20 +236,25 @@ class _Hand:
         self._estimates = candidates.estimates(fit.counts(candidates.tables))
         self._set = sets_of(candidates.tables)
         self._pairs = _pairs_of(candidates.tables[np.flatnonzero(np.diff(self._set, prepend=-1)), :, 0])
-        self._has_priority = preferred_tables(candidates.tables, *asking.priorities)
+        self._weights = table_weights(candidates.tables, asking.priorities)
         self._is_new = np.ones(len(self._pairs), dtype=bool)
         self.sets, self.chosen = len(self._pairs), 0
 
-    def question(self, cost: Budget, taken: np.ndarray, *, is_free: bool) -> SelectWorst:
-        """Return the question which of them to measure: not two columns that were looked at together, if possible."""
+    def question(self, cost: Budget, taken: np.ndarray, turns: int) -> SelectWorst:
+        """Return the question which of them to measure: not two columns that were looked at together, if possible.
+
+        Tables that matter w times as much as others have w turns of w + 2 for themselves; turns: those that are over.
+        """
         asking = self._asking
         worst = taken[self._pairs[:, :, 0], self._pairs[:, :, 1]].max(axis=1)
         least = worst[self._is_new].min()
         if least == _ASKED:
             taken[:] = 0
         is_open = (self._is_new & (worst == least))[self._set]
-        is_preferred = is_open & self._has_priority
-        is_open = is_open if is_free or not is_preferred.any() else is_preferred
+        share, all_turns = self._weights, self._weights + 2
+        has_turn = (share > 1) & (-(-turns * share // all_turns) < -(-(turns + 1) * share // all_turns))
+        is_preferred = is_open & has_turn
+        is_open = is_preferred if is_preferred.any() else is_open
         law = table_law(cost * (1 - asking.costs.selection), asking.curator.terms)
         return self._candidates.question(self._estimates, law.sd, cost * asking.costs.selection, ~is_open)
 
