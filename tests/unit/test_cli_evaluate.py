@@ -1,4 +1,4 @@
-"""lapwing evaluate: the bundled sample against rows made from it."""
+"""`lapwing evaluate`: the bundled sample against rows made from it, and figures that are bought."""
 
 import json
 import re
@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 import lapwing as lw
+from helpers import make
 from helpers.command import lapwing
 from helpers.evaluations import METRICS
 from helpers.source_tree import PACKAGE
@@ -88,14 +89,53 @@ def test_the_report_is_one_file_that_says_it_is_internal_and_tells_of_the_releas
     assert sum(group["rows"] for group in groups) == 1500
 
 
-def test_where_the_schema_has_no_name_the_report_is_called_by_the_file(tmp_path):
-    (tmp_path / "s.json").write_text(json.dumps({"fields": [{"name": name, "type": "boolean"} for name in "ab"]}))
+def test_where_the_schema_has_no_name_the_report_is_called_by_the_file(place):
     rows = pl.DataFrame({"a": [True, False] * 20, "b": [True, True, False, False] * 10})
-    for file in ("stays.parquet", "out.parquet"):
-        rows.write_parquet(tmp_path / file)
+    make.files(place, {"s.json": make.schema(dict.fromkeys("ab", bool)), "stays.parquet": rows, "out.parquet": rows})
 
-    files = [tmp_path / file for file in ("stays.parquet", "out.parquet")]
-    said = lapwing("evaluate", *files, "--schema", tmp_path / "s.json", "-o", tmp_path / "r.html")
+    said = lapwing("evaluate", "stays.parquet", "out.parquet", "--schema", "s.json", "-o", "r.html")
 
     assert said.status == 0
-    assert ">Synthetic beside real rows: stays</h1>" in (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert ">Synthetic beside real rows: stays</h1>" in (place / "r.html").read_text(encoding="utf-8")
+
+
+# ------------------------------------------------------------------------------------------------------- with a budget
+
+
+BOUGHT = ["evaluate", "real.csv", "synthetic.csv", "--schema", "s.json"]
+
+
+@pytest.fixture
+def files(place):
+    """Work in a folder with two tables and their schema."""
+    contents = {
+        "real.csv": pl.DataFrame({"flag": [True, False] * 50, "kind": ["a"] * 100}),
+        "synthetic.csv": pl.DataFrame({"flag": [True] * 40, "kind": ["a", "b"] * 20}),
+        "s.json": make.schema({"flag": make.field("flag", bool, required=True), "kind": ["a", "b"]}),
+    }
+    return make.files(place, contents)
+
+
+def test_the_figures_are_printed_and_written_as_releasable(files):
+    said = lapwing(*BOUGHT, "--epsilon", "1e6", "--json", "m.json")
+
+    assert said.status == 0
+    figures = json.loads((files / "m.json").read_text())
+    assert said.out.splitlines()[0] == figures["notice"] == "releasable - differentially private"
+    # flag: 50 of 100 against 40 of 40; kind: 100 of 100 against 20 of 40
+    assert round(figures["total_variation"][0]["mean"], 3) == 0.5
+    assert "1-way     2 of 2  0.5000  0.5000 to 0.5000" in said.out
+    assert "No --ledger: this evaluation is recorded nowhere" in said.err
+    assert len(said.err.splitlines()) == 2  # where the figures are, and that no ledger knows
+
+
+@pytest.mark.usefixtures("files")
+def test_the_ledger_has_a_line_and_repeating_with_the_transcript_adds_none():
+    make.ledger("budget.db", 1)
+    bought = [*BOUGHT, "--epsilon", "0.5", "--ledger", "budget.db", "--transcript", "t.jsonl"]
+
+    first, again = lapwing(*bought), lapwing(*bought)
+
+    assert (first.status, first.err) == (0, "")
+    assert again.out == first.out
+    assert lapwing("ledger", "history", "people", "--ledger", "budget.db").out.count("evaluation") == 1
