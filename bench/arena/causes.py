@@ -25,21 +25,27 @@ MANY_VALUES = (
 OUTLIERS = "of the real correlations one is above .02, that of lon and lat: .05, and -.04 without ten far rows"
 FEW = "so few rows (105, 667 and 1,200) that noise is above most counts, and chance decides"
 CLIQUES = "privsyn joins up to eight of its sixteen flags into one table, where Lapwing counts pairs and triples"
+COLUMNS = "most of the budget goes to pairs; `independent` spends all of it on columns, MST a third"
+MEANS = "as for 1-way: columns get less of the budget"
+DEVIATIONS = "as for 1-way: columns get less of the budget, and rare large values decide"
+MEMORY = "Polars, Numba and 20,000 to 60,000 weighted rows are held at once"
+TIME = "imports are counted, and it fits round by round what quicker ones fit once"
+INDEPENDENT_BITS = "nobody learned the parity, and chance decides"
 CAUSES = (
-    ("tv1_narrow", "", "most of the budget goes to pairs; `independent` spends all of it on columns, MST a third"),
+    ("tv1_narrow", "", COLUMNS),
     ("mean_error", "magic", "the bins alone make .071 under quantiles (the rows fitted on, coded and back)"),
     ("sd_error", "magic", "the bins alone make .851 under quantiles (the rows fitted on, coded and back)"),
-    ("cpu_s", "", "imports are counted, and it fits round by round what quicker ones fit once"),
-    ("peak_mb", "", "Polars, Numba and 20,000 to 60,000 weighted rows are held at once"),
+    ("cpu_s", "", TIME),
+    ("peak_mb", "", MEMORY),
     ("broken_rules", "", "codes cannot say rules, so that nobody keeps them"),
     ("", "mimic-demo-admissions", FEW),
     ("", "tarragona", FEW),
     ("", "teacher-climate", FEW),
-    ("mean_error", "", "as for 1-way: columns get less of the budget"),
-    ("sd_error", "", "as for 1-way: columns get less of the budget, and rare large values decide"),
+    ("mean_error", "", MEANS),
+    ("sd_error", "", DEVIATIONS),
     ("parity_broken", "", PARITY),
     ("auc_", "parity-", PARITY),
-    ("auc_", "xor-", "nobody learned the parity, and chance decides"),
+    ("auc_", "xor-", INDEPENDENT_BITS),
     ("", "parity-3", "its pairs are independent, so that budget for a pair is lost to the columns"),
     ("auc_", "nist-ma2019", WEAK),
     ("pearson_", "nist-ma2019", "pure, or at ε = .1, noise hides pairs, and nobody is far from no relation at all"),
@@ -57,6 +63,19 @@ CAUSES = (
     ("pearson_", "xor-", "its pairs are independent: what is left is noise, and chance decides"),
 )
 """How measure and table begin, and the cause."""
+
+AREAS = {
+    "Single columns, means and standard deviations: Lapwing spends most of the budget on pairs": {
+        *(COLUMNS, MEANS, DEVIATIONS),
+    },
+    "Memory: it holds 20,000 to 60,000 weighted rows and two large libraries": {MEMORY},
+    "Parities of many bits: nobody learns them, and chance says who is ahead": {PARITY, INDEPENDENT_BITS},
+    "Tables of 100 to 1,200 rows: noise is above most counts, and chance says who is ahead": {FEW},
+    "CPU time on small tables: imports count, and it fits round by round": {TIME},
+    "Predicting a target that hangs weakly on many columns: no pair of it is sure to be counted; name it with "
+    "`Adaptive(target=)`": {WEAK, SPREAD},
+}
+"""Causes in a few words, for the first sentences of the page."""
 
 
 def cause_of(measure: str, table: str) -> str:

@@ -1,4 +1,4 @@
-"""Write docs/arena.md from bench/results/arena.csv, and nothing else: ``python bench/arena/page.py [--print]``."""
+"""Write docs/arena.md and its picture from bench/results/arena.csv: ``python bench/arena/page.py [--print]``."""
 
 import argparse
 import sys
@@ -8,15 +8,17 @@ from statistics import fmean
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
-from arena.causes import cause_of
+from arena.causes import AREAS, cause_of
 from arena.cells import RESULTS, Line, read_lines
 from arena.field import FORMS, OURS, RIVALS
+from arena.picture import picture
 from arena.privacy import CHECKED, verdict_of
 from arena.recipes import NAMES as DRAWN
 from arena.standings import ANY, MEASURES, Loss, Ratio, losses, place_of, ratio_of, ratio_to_best
 
 HERE = Path(__file__).resolve().parent
 PAGE = HERE.parents[1] / "docs" / "arena.md"
+PICTURE = HERE.parents[1] / "docs" / "img" / "arena.svg"
 WORDS = HERE / "page_words.md"
 SHOWN = ("tv2_narrow", "tv3_narrow", "auc_trees", "cpu_s")
 """Of each rival, as ratios to Lapwing."""
@@ -26,6 +28,27 @@ WIDEST = 2
 """Rivals that are better in a measure of which the gap is shown."""
 NAMED = 6
 """Tables of a cause that are named."""
+FIRST = 10
+"""Systems in the first table."""
+SENTENCES = 5
+"""Of where Lapwing loses, before the details."""
+FEWEST_DOTS = 2
+"""Places that a dot of the picture needs."""
+NAMES = {
+    "lapwing": "Lapwing",
+    "independent": "independent columns",
+    "mbi-mst": "MST (private-pgm)",
+    "mbi-aim2": "AIM (private-pgm)",
+    "mbi-aim2-merged": "AIM, values merged",
+    "opendp-mst": "MST (OpenDP)",
+    "dpmm-mst": "MST (dpmm)",
+    "smartnoise-mst": "MST (SmartNoise)",
+    "privsyn": "PrivSyn",
+    "datasynthesizer": "PrivBayes (DataSynthesizer)",
+    "datasynthesizer-k2": "PrivBayes, two parents",
+    "dpmm-privbayes": "PrivBayes (dpmm)",
+}
+"""What systems are called in the first table and in the picture."""
 LISTED = (("1", "1e-9"), ("1", "0"))
 """Budgets whose cells are listed; the file of results has all."""
 
@@ -34,6 +57,8 @@ def page(lines: list[Line]) -> str:
     """Return the page."""
     words, lost = WORDS.read_text(encoding="utf-8"), list(losses(lines))
     parts = {
+        "FIRST": first_table(lines),
+        "SENTENCES": in_sentences(lost),
         "LOSES": where_lapwing_loses(lost),
         "WHY": why_it_loses(lost),
         "BEST": to_the_best(lines),
@@ -46,6 +71,51 @@ def page(lines: list[Line]) -> str:
     for name, text in parts.items():
         words = words.replace(f"<!-- {name} -->", text)
     return words
+
+
+def pictured(lines: list[Line]) -> str:
+    """Return the picture."""
+    panels = {}
+    for epsilon in ("0.1", "1", "10"):
+        those = [line for line in lines if line["epsilon"] == epsilon]
+        found = {rival: [ratio_of(those, rival, key, ANY) for key in ("cpu_s", "tv2_narrow")] for rival in RIVALS}
+        dots = {
+            rival: (time.mean, error.mean)
+            for rival, (time, error) in found.items()
+            if rival != OURS and time and error and error.places >= FEWEST_DOTS
+        }
+        panels[f"ε = {epsilon}"] = {OURS: (1.0, 1.0), **dots}
+    return picture(panels, NAMES)
+
+
+def first_table(lines: list[Line]) -> str:
+    """Return the systems that ran in most places, the best first: how many times Lapwing's their figures are."""
+    found = {rival: [ratio_of(lines, rival, measure, ANY) for measure in SHOWN] for rival in RIVALS if rival != OURS}
+    run = {rival: ratios for rival, ratios in found.items() if all(ratios)}
+    most = sorted(run, key=lambda rival: -run[rival][0].places)[:FIRST]
+    rows = [
+        [NAMES.get(rival, rival), *(f"{each.mean:.2f}" for each in run[rival]), ahead(run[rival][0]), verdict_of(rival)]
+        for rival in sorted(most, key=lambda rival: run[rival][0].mean)
+    ]
+    ours = ["**Lapwing**", *["**1**"] * len(SHOWN), "", verdict_of(OURS)]
+    head = ["system", "pairs", "triples", "1 - AUC", "CPU time", "pairs: Lapwing ahead", "promise"]
+    return as_table(head, [ours, *rows])
+
+
+def ahead(found: Ratio) -> str:
+    """Return in how many places Lapwing is not behind."""
+    return f"{found.ahead} of {found.places}"
+
+
+def in_sentences(found: list[Loss]) -> str:
+    """Return the areas in which most is lost, each with its reason and in how many places."""
+    places: dict[str, set[tuple[str, ...]]] = {}
+    for loss in found:
+        cause = cause_of(loss.measure, loss.place[0])
+        area = next((area for area, causes in AREAS.items() if cause in causes), "")
+        places.setdefault(area, set()).add((loss.measure, *loss.place))
+    most = sorted((area for area in places if area), key=lambda area: -len(places[area]))[:SENTENCES]
+    return "\n".join(f"- {area} ({len(places[area])} of {sum(map(len, places.values()))} losses)." for area in most)
 
 
 def where_lapwing_loses(found: list[Loss]) -> str:
@@ -222,12 +292,13 @@ def as_table(head: list[str], rows: list[list[str]]) -> str:
 def main() -> None:
     """Write the page, or print it."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--print", action="store_true", help="to the screen instead")
+    parser.add_argument("--print", action="store_true", help="both to the screen instead")
     text = page(read_lines(RESULTS))
     if parser.parse_args().print:
-        sys.stdout.buffer.write(text.encode())
+        sys.stdout.buffer.write((text + pictured(read_lines(RESULTS))).encode())
     else:
         PAGE.write_text(text, encoding="utf-8")
+        PICTURE.write_text(pictured(read_lines(RESULTS)), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -15,8 +15,9 @@ def test_the_arena_page_is_what_its_command_writes() -> None:
 
     written = subprocess.run(command, check=True, capture_output=True, timeout=60).stdout.decode()
 
-    assert written == (ROOT / "docs" / "arena.md").read_text(encoding="utf-8"), (
-        "docs/arena.md is written by a command: python bench/arena/page.py"
+    files = (ROOT / "docs" / "arena.md", ROOT / "docs" / "img" / "arena.svg")
+    assert written == "".join(file.read_text(encoding="utf-8") for file in files), (
+        "docs/arena.md and its picture are written by a command: python bench/arena/page.py"
     )
 
 
