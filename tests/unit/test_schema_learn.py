@@ -1,6 +1,7 @@
-"""lw.Schema.learn: what it takes and refuses, what comes out, on small tables and on whole ones."""
+"""`Schema.learn` and `lapwing schema learn`: what they take and refuse, and what comes out."""
 
 import json
+import warnings
 from fractions import Fraction
 
 import numpy as np
@@ -8,27 +9,21 @@ import polars as pl
 import pytest
 
 import lapwing as lw
+from helpers import make
+from helpers.command import lapwing
 from helpers.learn_runs import learn_settings
-from lapwing.errors import LapwingError, ParameterError
+from lapwing.errors import LapwingError, ParameterError, SchemaError
 from lapwing.kernel.terms import Terms
 from lapwing.model.certificate.certificate import Certificate
+from lapwing.model.certificate.notices import Notice
 from lapwing.release.runs.learned.running import outlook
 
 LISTS = {"epsilon": 10**6, "delta": "1e-6"}
 ROWS = 4000
 
 
-def field(name, kind, **more):
-    return {"name": name, "type": kind, "provenance": "dp"} | more
-
-
-FIELDS = [
-    field("age", "integer"),
-    field("pay", "number"),
-    field("town", "string"),
-    field("born", "date"),
-    field("seen", "datetime"),
-]
+TYPES = {"age": "integer", "pay": "number", "town": "string", "born": "date", "seen": "datetime"}
+FIELDS = make.fields(TYPES, provenance="dp")
 DRAFT = {"draft": True, "fields": FIELDS}
 
 
@@ -70,9 +65,9 @@ def test_at_a_huge_budget_bounds_hold_all_rows_and_lists_all_texts():
 
 def test_a_half_that_is_known_is_kept_and_what_was_assumed_stays_assumed():
     fields = [
-        field("age", "integer", constraints={"minimum": 21, "maximum": None}, provenance="public"),
-        field("pay", "number", constraints={"minimum": 0, "maximum": None}, provenance="assumed"),
-        field("town", "string", categories=["Uri", "Zug", "Bern", "Chur"], provenance="assumed"),
+        make.field("age", "integer", constraints={"minimum": 21, "maximum": None}, provenance="public"),
+        make.field("pay", "number", constraints={"minimum": 0, "maximum": None}, provenance="assumed"),
+        make.field("town", ["Uri", "Zug", "Bern", "Chur"], provenance="assumed"),
     ]
 
     found = learned(schema={"draft": True, "fields": fields}, fields=["age", "pay", "town"], delta=None)
@@ -97,8 +92,8 @@ def test_a_dictionary_needs_no_delta(tmp_path, kind):
 
 
 def test_people_with_many_rows_are_cut_and_the_noise_is_for_all_their_rows(tmp_path):
-    person = {"name": "person", "type": "integer", "role": "identifier"}
-    draft = {"draft": True, "privacyUnit": {"field": "person", "maxRows": 2}, "fields": [person, *FIELDS]}
+    unit = {"field": "person", "maxRows": 2}
+    draft = {"draft": True, "privacyUnit": unit, "fields": [make.field("person", "id"), *FIELDS]}
     people = DATA.with_columns(person=pl.Series(np.arange(ROWS) // 4))
 
     found = learned(people, draft, certificate=tmp_path / "c.json", epsilon=1)
@@ -202,7 +197,7 @@ def test_a_wrong_argument_is_one_sentence(settings, words):
 
 @pytest.mark.parametrize("names", [None, ["who"]])
 def test_the_field_that_names_the_units_is_not_learned(names):
-    fields = [field("who", "integer"), field("age", "integer")]
+    fields = make.fields({"who": "integer", "age": "integer"}, provenance="dp")
     draft = {"draft": True, "privacyUnit": {"field": "who", "maxRows": 2}, "fields": fields}
 
     with pytest.raises(ParameterError, match="it names the privacy units"):
@@ -217,3 +212,137 @@ def test_a_dictionary_that_is_no_text_or_too_large_is_refused(tmp_path, monkeypa
     for name, words in (("bytes.txt", "not UTF-8"), ("large.txt", "larger than 64 MiB")):
         with pytest.raises(ParameterError, match=words):
             learned(dictionaries={"town": tmp_path / name})
+
+
+# -------------------------------------------------------------------- drafts, open questions, and what is said of them
+
+
+FEW = pl.DataFrame({"age": [20, 60] * 500, "town": ["Rome", "Oslo"] * 500, "left": [True, False] * 500})
+AGE, TOWN = FIELDS[0], FIELDS[2]
+LEFT = make.field("left", bool, provenance="public")
+
+
+def learned_few(*fields, **settings):
+    return lw.Schema.learn(FEW, {"fields": list(fields)}, epsilon=100, **settings)
+
+
+@pytest.mark.parametrize("fields", [None, ["age"]], ids=["blank", "named"])
+def test_a_field_that_only_a_program_has_looked_at_is_not_learned(fields):
+    with pytest.raises(ParameterError, match='field "age": its provenance is still drafted; check its type'):
+        learned_few({**AGE, "provenance": "drafted"}, LEFT, fields=fields)
+
+
+def test_a_draft_that_nobody_has_edited_leads_to_no_release():
+    drafted = lw.Schema.draft(FEW)
+
+    with pytest.raises(ParameterError, match="still drafted"):
+        lw.Schema.learn(FEW, drafted, epsilon=1, delta=1e-6)
+    with pytest.raises(SchemaError, match="draft"):
+        lw.synthesize(FEW, drafted, epsilon=1)
+
+
+def test_a_drafted_field_beside_learned_ones_keeps_the_result_a_draft():
+    found = learned_few(AGE, {**LEFT, "provenance": "drafted"})
+
+    assert found.is_draft
+    with pytest.raises(SchemaError, match="draft"):
+        lw.synthesize(FEW, found, epsilon=1)
+
+
+QUESTIONS = ["whose rows are protected together", "whether ages are whole"]
+
+
+def test_open_questions_are_answered_before_anything_is_learned_or_released(tmp_path):
+    known = {**AGE, "constraints": {"minimum": 0, "maximum": 99}, "provenance": "public"}
+    with pytest.raises(
+        SchemaError, match=r"an open question: whose rows are protected together \(and 1 more\); answer"
+    ):
+        lw.Schema.learn(FEW, {"fields": [AGE], "questions": QUESTIONS}, epsilon=1)
+    with pytest.raises(SchemaError, match="open question"):
+        lw.synthesize(FEW, {"fields": [known], "questions": QUESTIONS[:1]}, epsilon=1)
+
+    schema = lw.Schema.load_draft({"fields": [known], "questions": QUESTIONS})
+    schema.save(tmp_path / "s.json")
+
+    assert schema.is_draft
+    assert lw.Schema.load_draft(tmp_path / "s.json").questions == tuple(QUESTIONS)
+    assert not lw.Schema.load({"fields": [known], "questions": []}).is_draft
+
+
+@pytest.mark.parametrize(
+    ("field", "settings"),
+    [(TOWN, {"dictionaries": {"town": ["Rome", "Oslo"]}}), ({**AGE, "special": [60]}, {})],
+    ids=["dictionary", "special"],
+)
+def test_what_rests_on_lists_that_are_assumed_stays_assumed(field, settings):
+    assumed = learned_few({**field, "provenance": "assumed"}, **settings)
+    bought = learned_few(field, **settings)
+
+    assert assumed.fields[0].provenance == "assumed"
+    assert bought.fields[0].provenance == "dp"
+
+
+def test_what_was_not_found_is_a_warning_in_python_and_no_filter_loses_what_is_paid_for():
+    with pytest.warns(lw.LapwingWarning, match="field 'age': the noise hides where its values lie"):
+        found = lw.Schema.learn(FEW, {"fields": [AGE]}, epsilon="1e-6")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        again = lw.Schema.learn(FEW, {"fields": [AGE]}, epsilon="1e-6")
+
+    assert found.is_draft
+    assert len(again.purchases) == 1
+
+
+@pytest.fixture
+def files(place):
+    return make.files(place, {"t.csv": FEW, "s.json": {"fields": [AGE, LEFT]}})
+
+
+def learn(*more, table="t.csv"):
+    return lapwing("schema", "learn", table, "--schema", "s.json", "-o", "l", *more)
+
+
+@pytest.mark.usefixtures("files")
+@pytest.mark.parametrize(
+    ("budget", "says"),
+    [
+        ("--epsilon 100", "--epsilon E -o OUT.parquet`"),
+        ("--rho 100", "--rho R -o OUT.parquet`"),
+        ("--epsilon 100 --delta 1e-6", "--epsilon E --delta D -o OUT.parquet`"),
+        ("--rho 100 --neighbours replace-one", "--rho R --neighbours replace-one -o OUT.parquet`"),
+    ],
+)
+def test_the_next_command_goes_on_in_the_same_terms(budget, says):
+    assert f"Next: `lapwing synthesize t.csv --schema l {says}" in learn(*budget.split()).out
+
+
+@pytest.mark.usefixtures("files")
+def test_what_a_quantile_leaves_out_is_told_before_anything_is_spent():
+    assert "rows, and 0.01 of all rows, at each end, of age." in learn("--epsilon", "100", "--quantile", "0.01").err
+
+
+@pytest.mark.parametrize("epsilon", ["100", "0.000001"])
+def test_nothing_hidden_in_a_name_reaches_the_screen(place, epsilon):
+    name = "red\x1b[31m"
+    make.files(place, {"t.parquet": FEW.rename({"age": name}), "s.json": {"fields": [{**AGE, "name": name}]}})
+
+    said = learn("--epsilon", epsilon, table="t.parquet")
+
+    assert said.status == 0
+    assert "\x1b" not in said.out + said.err
+
+
+PAID = {"fields": ["age"], "notion": "pure", "amount": "1/10", "relation": "add-remove", "privacyUnit": "row"}
+PAID |= {"release": "r", "lapwing": "0.1"}
+
+
+def test_what_was_bought_under_another_promise_is_a_warning_of_every_release():
+    known = {**AGE, "constraints": {"minimum": 0, "maximum": 99}}
+    schema = {"fields": [known, {**TOWN, "role": "identifier"}], "purchases": [PAID]}
+    alike = lw.synthesize(FEW, schema, epsilon=1).certificate.warnings
+
+    units = {**schema, "privacyUnit": {"field": "town", "maxRows": 3}}
+    other = lw.synthesize(FEW, units, epsilon=1).certificate.warnings
+
+    assert not any(each.code == "other_terms" for each in alike)
+    assert Notice("other_terms", {"fields": ("age",), "unit": "row", "relation": "add-remove"}) in other
