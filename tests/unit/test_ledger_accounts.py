@@ -1,17 +1,23 @@
-"""The ledger: terms, debits, refusals, limits."""
+"""The ledger: terms, debits, refusals, limits, and the deltas of selections."""
 
 import json
+from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
+from helpers import make
+from helpers.make import TERMS
 from lapwing.errors import BudgetError, DataError, ParameterError
-from lapwing.kernel.budget.budget import Budget, requested_budget
+from lapwing.kernel.budget.budget import Budget, BudgetRequest, read_request, requested_budget
 from lapwing.kernel.budget.conversions import rho_for
 from lapwing.kernel.budget.ledger import Ledger
+from lapwing.kernel.room.transcript import NoTranscript
+from lapwing.release.runs.account_terms import promise_text
+from lapwing.release.runs.records import AccountedSink, new_records
+from lapwing.schema.schemas import Schema
 
-TERMS = {"relation": "add-remove", "privacy_unit": "row"}
 RELEASE = TERMS | {"description": {"mechanism": "Independent"}}
 
 
@@ -37,20 +43,6 @@ def test_debits_add_up_exactly_to_the_limit_and_then_nothing_is_left(pure: Ledge
         pure.debit("adult", "one more", Budget.pure("1e-9"), **RELEASE)
 
 
-def test_an_overspend_names_what_is_left_and_changes_nothing(pure: Ledger) -> None:
-    pure.debit("adult", "first", Budget.pure("0.7"), **RELEASE)
-    before = pure.history("adult")
-
-    with pytest.raises(BudgetError) as caught:
-        pure.debit("adult", "second", Budget.pure("0.4"), **RELEASE)
-
-    assert str(caught.value) == (
-        "data set 'adult' has epsilon 0.3 left of its limit epsilon 1, and this release costs epsilon 0.4; "
-        "ask for less, or raise the limit with `lapwing ledger limit`"
-    )
-    assert pure.history("adult") == before
-
-
 def test_a_resumed_release_is_paid_once(pure: Ledger) -> None:
     first = pure.debit("adult", "release", Budget.pure("0.7"), **RELEASE)
 
@@ -66,15 +58,6 @@ def test_a_resumed_release_is_found_equal_whatever_its_description_is_made_of(pu
     first = pure.debit("adult", "release", Budget.pure("0.7"), **release)
 
     assert pure.debit("adult", "release", Budget.pure("0.7"), **release) == first
-
-
-def test_a_paid_release_cannot_be_debited_with_another_budget(pure: Ledger) -> None:
-    pure.debit("adult", "release", Budget.pure("0.7"), **RELEASE)
-
-    # 0.6999999999 rounds up to the units of 0.7, and is another budget all the same.
-    for budget in (Budget.pure("0.1"), Budget.pure("0.6999999999"), Budget.pure("0.8")):
-        with pytest.raises(BudgetError, match="release 'release' was paid with another budget already"):
-            pure.debit("adult", "release", budget, **RELEASE)
 
 
 def test_costs_round_up_and_limits_round_down(ledger: Ledger) -> None:
@@ -122,29 +105,6 @@ def test_what_a_refusal_says_is_left_may_be_asked_for(ledger: Ledger) -> None:
     ledger.debit("adult", "second", requested_budget(epsilon=left, delta=1e-9), **RELEASE)
 
 
-def test_a_zcdp_release_cannot_be_paid_in_pure_epsilon(pure: Ledger) -> None:
-    with pytest.raises(BudgetError, match="'adult' is kept in pure epsilon and a zcdp release cannot be paid from it"):
-        pure.debit("adult", "release", Budget.zcdp("0.001"), **RELEASE)
-
-
-@pytest.mark.parametrize(
-    ("terms", "sentence"),
-    [
-        ({"relation": "replace-one"}, "under the neighbour relation add-remove and this release asks for replace-one"),
-        (
-            {"privacy_unit": "person_id:3"},
-            "under the privacy unit row and this release asks for person_id:3; take privacyUnit out of the schema "
-            r"\(epsilon 1 left\)$",
-        ),
-    ],
-)
-def test_a_release_under_other_terms_is_refused(pure: Ledger, terms: dict[str, str], sentence: str) -> None:
-    with pytest.raises(BudgetError, match=f"(?m){sentence}"):
-        pure.debit("adult", "release", Budget.pure("0.1"), **(RELEASE | terms))
-
-    assert pure.balance("adult").spent == 0
-
-
 @pytest.mark.parametrize("asked", ["row", "person_id:3", "other:5"])
 def test_a_release_of_another_unit_is_told_what_its_schema_must_name(pure: Ledger, asked: str) -> None:
     pure.init("visits", unit="pure", limit=1, relation="add-remove", privacy_unit='person "id":5')
@@ -156,13 +116,6 @@ def test_a_release_of_another_unit_is_told_what_its_schema_must_name(pure: Ledge
         f'asks for {asked}; give the schema "privacyUnit": {{"field": "person \\"id\\"", "maxRows": 5}}, or '
         'linked tables a first "primaryKey": "person \\"id\\"" and "maxRows" that multiply to 5 (epsilon 1 left)'
     )
-
-
-def test_a_paid_release_is_not_returned_under_other_terms(pure: Ledger) -> None:
-    pure.debit("adult", "release", Budget.pure("0.1"), **RELEASE)
-
-    with pytest.raises(BudgetError, match="replace-one"):
-        pure.debit("adult", "release", Budget.pure("0.1"), **(RELEASE | {"relation": "replace-one"}))
 
 
 def test_the_only_data_set_needs_no_name_and_one_of_two_does(pure: Ledger) -> None:
@@ -192,25 +145,34 @@ def test_the_terms_of_a_data_set_are_fixed_once(pure: Ledger) -> None:
     assert pure.balance("adult").unit == "pure"
 
 
-@pytest.mark.parametrize(
-    ("setting", "sentence"),
-    [
-        ({"dataset": ""}, "the name of a data set must be 1 to 200 printable characters"),
-        ({"dataset": "two\nlines"}, "the name of a data set must be 1 to 200 printable characters"),
-        ({"dataset": "\ud800"}, "the name of a data set must be 1 to 200 printable characters"),
-        ({"unit": "renyi"}, "the unit of a ledger must be pure or zcdp, got 'renyi'"),
-        ({"limit": -1}, "limit must lie between 0 and 10"),
-        ({"limit": "1e7"}, "limit must lie between 0 and 10"),
-        ({"limit": float("nan")}, "limit must be a finite number, got 'nan'"),
-        ({"delta": 1e-9}, "a ledger in pure epsilon has no delta"),
-        ({"unit": "zcdp", "delta": 1}, "delta must be at least 0 and below 1, got 1"),
-        ({"relation": "bounded"}, "the neighbour relation must be add-remove or replace-one, got 'bounded'"),
-        ({"privacy_unit": "person"}, "the privacy unit must be row or FIELD:MAXROWS, got 'person'"),
-        ({"privacy_unit": "person:0"}, "the privacy unit must be row or FIELD:MAXROWS, got 'person:0'"),
-    ],
-)
+NAME = "the name of a data set must be 1 to 200 printable characters"
+SELECTIONS = "selection_delta must be 0, or at least 1e-18 and below 1, got"
+BAD = [
+    ({"dataset": ""}, NAME),
+    ({"dataset": "two\nlines"}, NAME),
+    ({"dataset": "\ud800"}, NAME),
+    ({"unit": "renyi"}, "the unit of a ledger must be pure or zcdp, got 'renyi'"),
+    ({"limit": -1}, "limit must lie between 0 and 10"),
+    ({"limit": "1e7"}, "limit must lie between 0 and 10"),
+    ({"limit": float("nan")}, "limit must be a finite number, got 'nan'"),
+    ({"unit": "pure", "delta": 1e-9}, "a ledger in pure epsilon has no delta"),
+    ({"delta": 1}, "delta must be at least 0 and below 1, got 1"),
+    ({"relation": "bounded"}, "the neighbour relation must be add-remove or replace-one, got 'bounded'"),
+    ({"privacy_unit": "person"}, "the privacy unit must be row or FIELD:MAXROWS, got 'person'"),
+    ({"privacy_unit": "person:0"}, "the privacy unit must be row or FIELD:MAXROWS, got 'person:0'"),
+    ({"selection_delta": -1}, f"{SELECTIONS} -1"),
+    ({"selection_delta": 1}, f"{SELECTIONS} 1;"),
+    ({"selection_delta": "1e-19"}, f"{SELECTIONS} 1e-19"),
+    ({"selection_delta": "much"}, "selection_delta must be a finite number, got 'much'"),
+    ({"selection_delta": 1e-6, "delta": 1e-6}, "selection_delta must be below delta, .* got 1e-06 of 1e-06"),
+    ({"selection_delta": 1e-3, "delta": 1e-6}, "selection_delta must be below delta, .* got 0.001 of 1e-06"),
+    ({"unit": "pure", "selection_delta": 1e-9}, "a ledger in pure epsilon has no delta, and so no selections"),
+]
+
+
+@pytest.mark.parametrize(("setting", "sentence"), BAD)
 def test_bad_terms_are_refused_and_nothing_is_opened(ledger: Ledger, setting: dict[str, object], sentence: str) -> None:
-    settings = {"dataset": "adult", "unit": "pure", "limit": 1, **TERMS, **setting}
+    settings = {"dataset": "adult", "unit": "zcdp", "limit": 1, **TERMS, **setting}
 
     with pytest.raises(ParameterError, match=sentence):
         ledger.init(settings.pop("dataset"), **settings)
@@ -301,25 +263,253 @@ def test_a_ledger_that_does_not_exist_is_not_made_by_opening_it(tmp_path: Path) 
     assert list(tmp_path.iterdir()) == []
 
 
-def refusals(ledger: Ledger) -> dict[str, BudgetError]:
-    """Return each refusal that a debit can meet on an account with epsilon 0.3 left."""
-    ledger.debit("adult", "paid", Budget.pure("0.7"), **RELEASE)
-    asked: dict[str, tuple[Budget, dict[str, object], str]] = {
-        "too much": (Budget.pure(1), {}, "new"),
-        "zcdp": (Budget.zcdp(1), {}, "new"),
-        "relation": (Budget.pure("0.1"), {"relation": "replace-one"}, "new"),
-        "privacy unit": (Budget.pure("0.1"), {"privacy_unit": "person:2"}, "new"),
-        "selections": (Budget.pure("0.1"), {"delta": Fraction(1, 10**9)}, "new"),
-        "another budget": (Budget.pure("0.1"), {}, "paid"),
-    }
-    found = {}
-    for name, (budget, changes, release_id) in asked.items():
-        with pytest.raises(BudgetError) as refused:
-            ledger.debit("adult", release_id, budget, **(RELEASE | changes))
-        found[name] = refused.value
-    return found
+REFUSED: dict[str, tuple[Budget, dict[str, object], str, str]] = {
+    "too much": (Budget.pure("0.4"), {}, "new", "has epsilon 0.3 left of its limit epsilon 1, and this release costs "),
+    "zcdp": (Budget.zcdp("0.001"), {}, "new", "is kept in pure epsilon and a zcdp release cannot be paid from it"),
+    "relation": (Budget.pure("0.1"), {"relation": "replace-one"}, "new", "relation add-remove and this release asks"),
+    "relation of what is paid": (Budget.pure("0.7"), {"relation": "replace-one"}, "paid", "asks for replace-one"),
+    "privacy unit": (
+        Budget.pure("0.1"),
+        {"privacy_unit": "person_id:3"},
+        "new",
+        "under the privacy unit row and this release asks for person_id:3; take privacyUnit out of the schema (epsilon",
+    ),
+    "selections": (Budget.pure("0.1"), {"delta": Fraction(1, 10**9)}, "new", "allows no selections"),
+    # 0.6999999999 rounds up to the units of 0.7, and is another budget all the same.
+    **{
+        f"another budget, {budget}": (Budget.pure(budget), {}, "paid", "release 'paid' was paid with another budget")
+        for budget in ("0.1", "0.6999999999", "0.8")
+    },
+}
 
 
-def test_every_refusal_of_a_debit_names_what_is_left(pure: Ledger) -> None:
-    for name, refusal in refusals(pure).items():
-        assert "epsilon 0.3 left" in str(refusal), name
+@pytest.mark.parametrize("name", REFUSED)
+def test_every_refusal_of_a_debit_names_what_is_left_and_changes_nothing(pure: Ledger, name: str) -> None:
+    budget, changes, release_id, sentence = REFUSED[name]
+    pure.debit("adult", "paid", Budget.pure("0.7"), **RELEASE)
+    before = pure.history("adult")
+
+    with pytest.raises(BudgetError) as refused:
+        pure.debit("adult", release_id, budget, **(RELEASE | changes))
+
+    assert sentence in str(refused.value)
+    assert "epsilon 0.3 left" in str(refused.value)
+    assert pure.history("adult") == before
+
+
+# ---------------------------------------------------------------------------------------------------------- selections
+
+
+TINY = Fraction(1, 10**18)
+MICRO = Fraction(1, 10**6)
+EPSILON = Budget.pure("0.1")
+
+
+@pytest.fixture
+def book(ledger: Ledger) -> Ledger:
+    """Return a ledger with one data set, "adult", that may spend rho 1, and delta 10^-6 on selections."""
+    ledger.init("adult", unit="zcdp", limit=1, selection_delta=1e-6, **TERMS)
+    return ledger
+
+
+def test_an_account_allows_no_selections_unless_it_was_opened_so(ledger: Ledger) -> None:
+    balance = ledger.init("adult", unit="pure", limit=1, **TERMS)
+
+    assert (balance.selection_delta, balance.selection_spent, balance.selection_left) == (0, 0, 0)
+    with pytest.raises(BudgetError) as refused:
+        ledger.debit("adult", "release", EPSILON, **RELEASE, delta=Fraction(1, 10**9))
+    assert str(refused.value) == (
+        "data set 'adult' allows no selections, and the selections of this release spend delta 1e-09; give lists of "
+        "categories from public knowledge, or have its owner open an account that allows them "
+        "(`lapwing ledger init --selection-delta`; epsilon 1 left)"
+    )
+    assert ledger.balance().spent == 0
+    assert ledger.verify() == 1
+
+
+def test_a_debit_pays_in_both_currencies(book: Ledger) -> None:
+    paid = book.debit("adult", "release", Budget.zcdp("0.25"), **RELEASE, delta=MICRO / 4)
+
+    balance = book.balance("adult")
+    assert (balance.spent, balance.left) == (Fraction(1, 4), Fraction(3, 4))
+    assert (balance.selection_delta, balance.selection_spent, balance.selection_left) == (
+        MICRO,
+        MICRO / 4,
+        MICRO * 3 / 4,
+    )
+    assert paid.selection_delta == MICRO / 4
+    assert [entry.selection_delta for entry in book.history()] == [MICRO, MICRO / 4]
+    assert book.verify() == 2
+
+
+@pytest.mark.parametrize(("rho", "delta"), [("2", MICRO / 2), ("0.5", MICRO * 2)], ids=["rho", "delta"])
+def test_what_lacks_one_currency_pays_in_neither(book: Ledger, rho: str, delta: Fraction) -> None:
+    with pytest.raises(BudgetError, match="left of its limit"):
+        book.debit("adult", "release", Budget.zcdp(rho), **RELEASE, delta=delta)
+
+    assert (book.balance().spent, book.balance().selection_spent) == (0, 0)
+    assert book.find("adult", "release") is None
+
+
+def test_selections_add_up_exactly_to_what_they_may_spend(book: Ledger) -> None:
+    for number in range(4):
+        book.debit("adult", f"release-{number}", Budget.zcdp("0.1"), **RELEASE, delta=MICRO / 4)
+
+    assert book.balance().selection_left == 0
+    with pytest.raises(BudgetError) as refused:
+        book.debit("adult", "one more", Budget.zcdp("0.1"), **RELEASE, delta=TINY)
+    assert str(refused.value) == (
+        "data set 'adult' has delta 0 left of its limit for selections, 1e-06, and the selections of this release "
+        "spend delta 1e-18; ask for a smaller delta, or give lists of categories from public knowledge "
+        "(rho 0.6 is left besides)"
+    )
+    # What selects nothing goes on.
+    book.debit("adult", "last", Budget.zcdp("0.6"), **RELEASE)
+    assert book.balance().left == 0
+
+
+def test_what_a_refusal_says_is_left_for_selections_may_be_asked_for(book: Ledger) -> None:
+    book.debit("adult", "first", Budget.zcdp("0.1"), **RELEASE, delta=MICRO / 3)
+
+    with pytest.raises(BudgetError) as refused:
+        book.debit("adult", "second", Budget.zcdp("0.1"), **RELEASE, delta=MICRO)
+
+    left = str(refused.value).split("has delta ")[1].split(" left")[0]
+    assert left == "0.000000666666666666"
+    book.debit("adult", "second", Budget.zcdp("0.1"), **RELEASE, delta=Fraction(left))
+    assert book.balance().selection_left == 0
+
+
+def test_a_resumed_release_pays_for_its_selections_once(book: Ledger) -> None:
+    first = book.debit("adult", "release", EPSILON, **RELEASE, delta=MICRO)
+
+    again = book.debit("adult", "release", EPSILON, **RELEASE, delta=MICRO)
+
+    assert again == first
+    assert book.balance().selection_spent == MICRO
+    assert book.verify() == 2
+
+
+# 10^-6 - 10^-19 rounds up to the units of 10^-6, and is another delta all the same.
+@pytest.mark.parametrize("delta", [Fraction(0), MICRO / 2, MICRO - TINY / 10], ids=["none", "half", "rounded"])
+def test_a_paid_release_cannot_be_debited_with_another_delta(book: Ledger, delta: Fraction) -> None:
+    book.debit("adult", "release", EPSILON, **RELEASE, delta=MICRO)
+
+    with pytest.raises(BudgetError, match="release 'release' was paid with another delta already"):
+        book.debit("adult", "release", EPSILON, **RELEASE, delta=delta)
+
+
+def test_deltas_of_selections_round_up_and_their_limit_rounds_down(ledger: Ledger) -> None:
+    ledger.init("adult", unit="zcdp", limit=1, selection_delta=2 * TINY + TINY / 2, **TERMS)
+
+    ledger.debit("adult", "release", EPSILON, **RELEASE, delta=TINY / 3)
+
+    assert ledger.balance().selection_delta == 2 * TINY
+    assert ledger.balance().selection_spent == TINY
+    with pytest.raises(BudgetError, match=r"has delta 1e-18 left .* spend delta 2e-18; ask for a smaller delta"):
+        ledger.debit("adult", "another", EPSILON, **RELEASE, delta=TINY + TINY / 3)
+
+
+def test_the_largest_allowance_is_counted_exactly(ledger: Ledger) -> None:
+    ledger.init("adult", unit="zcdp", limit=1, selection_delta=1 - TINY, **TERMS)
+
+    ledger.debit("adult", "release", EPSILON, **RELEASE, delta=1 - TINY)
+
+    assert ledger.balance().selection_spent == 1 - TINY
+    with pytest.raises(BudgetError, match="has delta 0 left"):
+        ledger.debit("adult", "another", EPSILON, **RELEASE, delta=1 - TINY)
+    assert ledger.verify() == 2
+
+
+def test_an_epsilon_limit_is_converted_at_what_selections_leave_of_delta(ledger: Ledger) -> None:
+    opened = ledger.init("adult", unit="zcdp", limit=1, delta=1e-6, selection_delta=4e-7, **TERMS)
+    changed = ledger.set_limit("adult", 2)
+
+    rest = MICRO * 6 / 10
+    assert opened.limit == rho_for(Fraction(1), rest) < rho_for(Fraction(1), MICRO)
+    assert changed.limit == rho_for(Fraction(2), rest) < rho_for(Fraction(2), MICRO)
+    assert (changed.delta, changed.limit_delta, changed.selection_delta) == (MICRO, rest, MICRO * 4 / 10)
+    assert changed.describe(changed.limit).endswith("(epsilon 2 at delta 6e-07)")
+    assert promise_text(changed) == "epsilon 2 at delta 1e-06"
+    assert ledger.verify() == 2
+
+
+def test_one_learning_run_at_the_terms_of_the_account_uses_it_up(ledger: Ledger) -> None:
+    ledger.init("adult", unit="zcdp", limit=1, delta=1e-6, selection_delta=5e-7, **TERMS)
+
+    # Half of delta is for the selections, the other half converts epsilon to rho.
+    run = requested_budget(epsilon=1, delta=MICRO / 2)
+    ledger.debit("adult", "learn", run, **RELEASE, delta=MICRO / 2)
+
+    assert (ledger.balance().left, ledger.balance().selection_left) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("terms", "promise"),
+    [
+        ({"unit": "zcdp", "limit": "0.5"}, "rho 0.5, but for a chance of 1e-09"),
+        ({"unit": "zcdp", "limit": 0, "delta": 1e-6}, "epsilon 0 at delta 1e-06"),
+        ({"unit": "zcdp", "limit": "0.310001", "delta": 1e-6}, "epsilon 0.310001 at delta 1e-06"),
+    ],
+    ids=["zcdp", "closed", "open"],
+)
+def test_an_allowance_is_told_with_what_it_promises(ledger: Ledger, terms: dict[str, object], promise: str) -> None:
+    balance = ledger.init("adult", **terms, selection_delta=1e-9, **TERMS)
+
+    assert promise_text(balance) == promise
+
+
+def test_no_selections_at_all_may_be_allowed_in_pure_epsilon(ledger: Ledger) -> None:
+    assert ledger.init("adult", unit="pure", limit=1, selection_delta=0, **TERMS).selection_delta == 0
+
+
+@pytest.mark.parametrize("delta", [Fraction(-1, 10), Fraction(1)], ids=["negative", "one"])
+def test_a_debit_of_an_impossible_delta_is_refused(book: Ledger, delta: Fraction) -> None:
+    with pytest.raises(ParameterError, match="the delta of selections must be at least 0 and below 1"):
+        book.debit("adult", "release", EPSILON, **RELEASE, delta=delta)
+
+
+def test_selections_of_several_data_sets_are_kept_apart(book: Ledger) -> None:
+    book.init("taxi", unit="zcdp", limit=1, selection_delta=1e-9, **TERMS)
+    book.init("letter", unit="pure", limit=1, **TERMS)
+
+    book.debit("taxi", "release", EPSILON, **RELEASE, delta=Fraction(1, 10**9))
+    book.debit("letter", "release", EPSILON, **RELEASE)
+
+    assert book.balance("taxi").selection_left == 0
+    assert book.balance("adult").selection_left == MICRO
+    with pytest.raises(BudgetError, match="'letter' allows no selections"):
+        book.debit("letter", "another", EPSILON, **RELEASE, delta=TINY)
+    assert book.verify() == 5
+
+
+def test_a_refused_account_with_an_allowance_leaves_the_ledger_as_it_was(ledger: Ledger) -> None:
+    ledger.init("adult", unit="zcdp", limit=1, **TERMS)
+    with pytest.raises(BudgetError, match="is in the ledger already"):
+        ledger.init("adult", unit="zcdp", limit=1, selection_delta=1e-9, **TERMS)
+
+    assert ledger.balance("adult").selection_delta == 0
+    assert ledger.verify() == 1
+
+
+@dataclass
+class Learning:
+    """Settings that are paid for, with selections."""
+
+    schema: Schema
+    name: str = "learn"
+    request: BudgetRequest = field(default_factory=lambda: read_request(rho="0.25"))
+    relation: str = "add-remove"
+    selection_delta: Fraction = MICRO / 4
+    parts = property(lambda self: {"": self})
+
+    def to_dict(self) -> dict[str, object]:
+        return {}
+
+
+def test_what_settings_say_of_their_selections_is_debited(book: Ledger) -> None:
+    settings = Learning(Schema.load(make.schema({"sex": ["f", "m"]})))
+
+    AccountedSink(NoTranscript(), new_records(book.path, "adult", None, settings)).debit(settings)
+
+    assert (book.balance().spent, book.balance().selection_spent) == (Fraction(1, 4), MICRO / 4)

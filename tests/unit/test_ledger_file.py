@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from helpers.make import TERMS
 from lapwing.errors import BudgetError, DataError, LapwingError
 from lapwing.kernel.budget import ledger_file
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.budget.ledger import Ledger
 
-TERMS = {"relation": "add-remove", "privacy_unit": "row"}
 RELEASE = TERMS | {"description": {}}
 
 
@@ -67,35 +67,60 @@ def test_odd_file_names_work(tmp_path: Path, name: str) -> None:
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
+@pytest.fixture
+def both(ledger: Ledger) -> Ledger:
+    """Return it with another account, "letter", that paid for selections."""
+    ledger.init("letter", unit="zcdp", limit=1, selection_delta=1e-6, **TERMS)
+    ledger.debit("letter", "release", Budget.zcdp("0.1"), **RELEASE, delta=Fraction(1, 4 * 10**6))
+    return ledger
+
+
+NEXT = "INSERT INTO entries VALUES (8, 'now', 'debit',"
+
+
 @pytest.mark.parametrize(
     "statement",
     [
         "DELETE FROM entries WHERE number = 3",
         "UPDATE entries SET units = 1 WHERE number = 3",
         "INSERT OR REPLACE INTO entries VALUES (3, 'now', 'debit', 'adult', 'b', 1, '{}', '')",
-        "INSERT OR REPLACE INTO entries VALUES (6, 'now', 'debit', 'adult', 'b', 1, '{}', '')",
-        "INSERT INTO entries VALUES (9, 'now', 'debit', 'adult', 'd', 1, '{}', '')",
-        "INSERT INTO entries VALUES (6, 'now', 'debit', 'adult', 'd', 1700000001, '{}', '')",
-        "INSERT INTO entries VALUES (6, 'now', 'debit', 'adult', 'd', -1, '{}', '')",
-        "INSERT INTO entries VALUES (6, 'now', 'debit', 'adult', 'd', 0.5, '{}', '')",
-        "INSERT INTO entries VALUES (6, 'now', 'debit', 'adult', 'd', 9223372036854775807, '{}', '')",
-        "INSERT INTO entries VALUES (6, 'now', 'debit', 'adult', NULL, 1, '{}', '')",
-        "INSERT INTO entries VALUES (6, 'now', 'debit', 'other', 'd', 1, '{}', '')",
-        "INSERT INTO entries VALUES (6, 'now', 'limit', 'adult', NULL, 299999999, '{}', '')",
+        "INSERT OR REPLACE INTO entries VALUES (8, 'now', 'debit', 'adult', 'b', 1, '{}', '')",
+        "INSERT INTO entries VALUES (11, 'now', 'debit', 'adult', 'd', 1, '{}', '')",
+        "INSERT INTO entries VALUES (8, 'now', 'limit', 'adult', NULL, 299999999, '{}', '')",
+        f"{NEXT} 'adult', 'd', 1700000001, '{{}}', '')",
+        f"{NEXT} 'adult', 'd', -1, '{{}}', '')",
+        f"{NEXT} 'adult', 'd', 0.5, '{{}}', '')",
+        f"{NEXT} 'adult', 'd', 9223372036854775807, '{{}}', '')",
+        f"{NEXT} 'adult', NULL, 1, '{{}}', '')",
+        f"{NEXT} 'other', 'd', 1, '{{}}', '')",
+        *(
+            f"{NEXT} 'letter', 'd', 1, '{{\"selection_units\":{units}}}', '')"
+            for units in ("750000000001", "-1", "0.5", "9223372036854775807")
+        ),
+        f"{NEXT} 'adult', 'd', 1, '{{\"selection_units\":1}}', '')",
         "DELETE FROM accounts",
-        "UPDATE accounts SET spent_units = 0",
-        "UPDATE accounts SET limit_units = 299999999",
-        "UPDATE accounts SET unit = 'zcdp'",
-        "UPDATE accounts SET relation = 'replace-one'",
-        "UPDATE accounts SET spent_units = limit_units + 1",
+        "UPDATE accounts SET spent_units = 0 WHERE dataset = 'adult'",
+        "UPDATE accounts SET limit_units = 299999999 WHERE dataset = 'adult'",
+        "UPDATE accounts SET unit = 'zcdp' WHERE dataset = 'adult'",
+        "UPDATE accounts SET relation = 'replace-one' WHERE dataset = 'adult'",
+        "UPDATE accounts SET spent_units = limit_units + 1 WHERE dataset = 'adult'",
+        "DELETE FROM selections",
+        "UPDATE selections SET spent_units = 0",
+        "UPDATE selections SET limit_units = 2000000000000",
+        "UPDATE selections SET dataset = 'other'",
+        "UPDATE selections SET spent_units = limit_units + 1",
+        "INSERT INTO selections VALUES ('letter', 9, 0)",
+        "INSERT OR REPLACE INTO selections VALUES ('letter', 1000000000000, 0)",
+        "INSERT INTO selections VALUES ('adult', 9, -9)",
     ],
 )
-def test_the_file_itself_refuses_what_breaks_its_rules(ledger: Ledger, statement: str) -> None:
-    with raw(ledger) as connection, pytest.raises(sqlite3.IntegrityError):
+def test_the_file_itself_refuses_what_breaks_its_rules(both: Ledger, statement: str) -> None:
+    with raw(both) as connection, pytest.raises(sqlite3.IntegrityError):
         connection.execute(statement)
 
-    assert ledger.verify() == 5
-    assert ledger.balance().spent == Fraction("0.3")
+    assert both.verify() == 7
+    assert both.balance("adult").spent == Fraction("0.3")
+    assert both.balance("letter").selection_spent == Fraction(1, 4 * 10**6)
 
 
 def test_an_entry_moves_its_account_whoever_writes_it(ledger: Ledger) -> None:
@@ -110,33 +135,42 @@ def test_an_entry_moves_its_account_whoever_writes_it(ledger: Ledger) -> None:
             refused()
 
 
+ACCOUNT, SELECTIONS = "account of data set 'adult'", "the account of selections of data set 'letter'"
+OF_ADULT = " WHERE dataset = 'adult'"
 TAMPERING = {
     "an entry is changed": ("entries_fixed", "UPDATE entries SET units = 1 WHERE number = 3", "entry 3"),
     "an entry is deleted": ("entries_stay", "DELETE FROM entries WHERE number = 3", "entry 3"),
     "the first entry is deleted": ("entries_stay", "DELETE FROM entries WHERE number = 1", "entry 1"),
-    "the last entry is deleted": ("entries_stay", "DELETE FROM entries WHERE number = 5", "data set 'adult'"),
+    "the last entry is deleted": ("entries_stay", "DELETE FROM entries WHERE number = 7", "data set 'letter'"),
     "a time is changed": ("entries_fixed", "UPDATE entries SET at = '2020' WHERE number = 2", "entry 2"),
     "a description is changed": ("entries_fixed", "UPDATE entries SET details = '{}' WHERE number = 2", "entry 2"),
     "a value gets another type": ("entries_fixed", "UPDATE entries SET details = x'00' WHERE number = 2", "entry 2"),
-    "budget is refunded": ("accounts_no_refund", "UPDATE accounts SET spent_units = 0", "account of data set 'adult'"),
-    "terms are changed": (
-        "accounts_fixed", "UPDATE accounts SET relation = 'replace-one'", "account of data set 'adult'",
-    ),
-    "an account is deleted": ("accounts_stay", "DELETE FROM accounts", "account of data set 'adult'"),
-    "the limit is raised": (None, "UPDATE accounts SET limit_units = 5000000000", "account of data set 'adult'"),
+    "budget is refunded": ("accounts_no_refund", f"UPDATE accounts SET spent_units = 0{OF_ADULT}", ACCOUNT),
+    "terms are changed": ("accounts_fixed", f"UPDATE accounts SET relation = 'replace-one'{OF_ADULT}", ACCOUNT),
+    "an account is deleted": ("accounts_stay", "DELETE FROM accounts", ACCOUNT),
+    "the limit is raised": (None, f"UPDATE accounts SET limit_units = 5000000000{OF_ADULT}", ACCOUNT),
     "an account is added": (
         None,
         "INSERT INTO accounts VALUES ('new', 'pure', NULL, 'add-remove', 'row', 5, 0)",
         "account of data set 'new'",
     ),
-}  # fmt: skip
+    "a selection is refunded": ("selections_no_refund", "UPDATE selections SET spent_units = 0", SELECTIONS),
+    "more selections": ("selections_fixed", "UPDATE selections SET limit_units = 2000000000000", SELECTIONS),
+    "no limit of selections": ("selections_stay", "DELETE FROM selections", SELECTIONS),
+    "another delta in an entry": (
+        "entries_fixed",
+        "UPDATE entries SET details = replace(details, '250000000000', '1') WHERE number = 7",
+        "entry 7",
+    ),
+    "a forgotten table": (None, "DROP TABLE selections", "the list of its tables and triggers"),
+}
 
 
 @pytest.mark.parametrize("name", TAMPERING)
-def test_tampering_is_evident_also_when_the_trigger_is_put_back(ledger: Ledger, name: str) -> None:
+def test_tampering_is_evident_also_when_the_trigger_is_put_back(both: Ledger, name: str) -> None:
     trigger, statement, culprit = TAMPERING[name]
 
-    with raw(ledger) as connection:
+    with raw(both) as connection:
         if trigger is not None:
             connection.execute(f"DROP TRIGGER {trigger}")
         connection.execute(statement)
@@ -145,7 +179,7 @@ def test_tampering_is_evident_also_when_the_trigger_is_put_back(ledger: Ledger, 
                 connection.execute(wanted)
 
     with pytest.raises(BudgetError, match=f"changed by other means than Lapwing: .*{culprit} does not fit"):
-        ledger.verify()
+        both.verify()
 
 
 def test_a_dropped_trigger_is_evident(ledger: Ledger) -> None:
