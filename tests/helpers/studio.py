@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from html import unescape
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode, urlsplit
@@ -45,6 +46,11 @@ class Answer:
     def text(self) -> str:
         """The body as text."""
         return self.body.decode(errors="replace")
+
+    @property
+    def words(self) -> str:
+        """What is read of a page, in one line."""
+        return " ".join(unescape(re.sub(r"<[^>]+>", " ", self.text)).split())
 
     @property
     def at(self) -> str:
@@ -144,6 +150,14 @@ class Visitor:
             assert time.monotonic() < deadline, f"waited in vain at {path}: {answer.text}"
             time.sleep(pause)
             pause = min(2 * pause, 0.5)
+        return answer
+
+    def work(self, path: str, form: Mapping[str, Any] | None = None) -> Answer:
+        """Send a form that begins a work of its room, and wait until this is done."""
+        answer = self.post(path, form)
+        room = re.match(r"/job/[^/]+/[^/]+", path)
+        assert room is not None
+        self.wait(f"{room[0]}/work", lambda page: "data-done" in page.text)
         return answer
 
 

@@ -1,11 +1,13 @@
 """A job of the studio, on a small table or the bundled sample, and a browser that goes through its rooms."""
 
+import contextlib
 import json
 import re
 import shutil
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -13,17 +15,16 @@ from typing import Any
 import polars as pl
 
 import lapwing
+from helpers import make
 from helpers.studio import Answer, Visitor, in_process
 from lapwing.extras.studio.jobs import Job, new_job, read_job
+from lapwing.extras.studio.unfinished import TRANSCRIPT
+from lapwing.kernel.budget.ledger import Ledger
+from lapwing.release.runs.watching import Progress
 
 EXAMPLES = Path(lapwing.__file__).parent / "examples"
 PATIENCE_S = 60
-SMALL = {
-    "fields": [
-        {"name": "flag", "type": "boolean", "constraints": {"required": True}},
-        {"name": "kind", "type": "string", "categories": ["a", "b", "c"], "constraints": {"required": True}},
-    ]
-}
+SMALL = make.schema({"flag": bool, "kind": ["a", "b", "c"]}, required=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +85,35 @@ class Rooms:
     def account(self, limit: str = "2", **form: str) -> Shown:
         usual = {"dataset": "people", "kind": "pure", "delta": "1e-9", "selection_delta": "", "file": "budget.db"}
         return self.post("budget/open", limit=limit, **{**usual, **form})
+
+    @property
+    def spent(self) -> Fraction:
+        """What the account has spent."""
+        return Ledger.open(self.folder / "budget.db").balance("people").spent
+
+    def stamp(self, room: str = "release") -> str:
+        """Return what a page carries of all that it says."""
+        return re.search(r'name="stamp" value="([0-9a-f]+)"', self.get(room).html)[1]
+
+    def halted(self, share: float = 1, ledger: Path | None = None) -> None:
+        """Begin a release as the room does, and end it once so much of its budget is spent."""
+
+        def halt(step: Progress) -> None:
+            if step.share >= share:
+                raise InterruptedError
+
+        place = self.job.file("release-1")
+        place.mkdir()
+        with contextlib.suppress(lapwing.LapwingError):
+            lapwing.synthesize(
+                self.job.data,
+                self.job.file("schema.json"),
+                epsilon=1,
+                ledger=ledger or self.folder / "budget.db",
+                transcript=place / TRANSCRIPT,
+                progress=halt,
+            )
+        assert not (place / "model.lapwing").exists()
 
     def plan(self, epsilon: str = "1", **form: str) -> Shown:
         usual = {"delta": "", "mechanism": "", "neighbours": "add-remove", "expected_rows": "1,000"}
