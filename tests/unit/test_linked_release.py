@@ -1,15 +1,22 @@
-"""A release of linked tables: what rows out keep, what it costs, how it is recorded, saved and taken up again."""
+"""Releases of two, three and more linked tables: rows, rules, what is paid, once, and what a certificate promises."""
 
+import json
+from dataclasses import replace
+from datetime import date, datetime, timedelta
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 
 import lapwing as lw
-from helpers.linked_homes import KEY, SCHEMA, released, tables
+from helpers import make
+from helpers.command import lapwing
+from helpers.linked_homes import BUDGET, DAY, KEY, SCHEMA, STATE, THREE, released, released_three, tables, three_tables
 from lapwing.api import running
 from lapwing.kernel.budget.ledger import Ledger
+from lapwing.kernel.plain import rational_text
 from lapwing.kernel.room.room import Room
 from lapwing.release.linked.rows import LinkedRows
 
@@ -21,11 +28,8 @@ def release():
 
 @pytest.fixture
 def ledger(tmp_path):
-    path = tmp_path / "budget.db"
-    Ledger.create_or_open(path).init(
-        "d", unit="zcdp", limit=1000, relation="add-remove", privacy_unit="home:4", selection_delta="1e-5"
-    )
-    return path
+    terms = {"unit": "zcdp", "privacy_unit": "home:4", "selection_delta": "1e-5"}
+    return make.ledger(tmp_path / "budget.db", 1000, dataset="d", **terms).path
 
 
 def spent(ledger):
@@ -137,21 +141,17 @@ def test_public_totals_hold_where_parents_who_can_have_no_child_are_drawn_again(
 
 def farms(**settings):
     """Return a release of farms, whose people farm, and of other homes, whose people do not; a job says who farms."""
-    flag = {"type": "boolean", "constraints": {"required": True}}
-    job = {"name": "job", "type": "string", "categories": ["x", "y", "z"], "constraints": {"required": True}}
+    farm, job, farmer = make.fields({"farm": bool, "job": ["x", "y", "z"], "farmer": bool}, required=True)
     schema = {
         "key": "home",
         "maxChildren": 2,
-        "parent": {"fields": [KEY, {"name": "farm", **flag}]},
-        "child": {
-            "fields": [KEY, job, {"name": "farmer", **flag}],
-            "rules": [{"determines": ["job"], "column": "farmer"}],
-        },
+        "parent": {"fields": [KEY, farm]},
+        "child": {"fields": [KEY, job, farmer], "rules": [{"determines": ["job"], "column": "farmer"}]},
         "rules": [{"when": {"farm": is_one}, "then": {"farmer": is_one}} for is_one in (True, False)],
     }
-    farm = pl.Series([at % 2 == 0 for at in range(100)])
-    homes = pl.DataFrame({"home": range(100), "farm": farm})
-    people = pl.DataFrame({"home": [*range(100)] * 2, "job": ["x"] * 200, "farmer": pl.concat([farm, farm])})
+    is_farm = pl.Series([at % 2 == 0 for at in range(100)])
+    homes = pl.DataFrame({"home": range(100), "farm": is_farm})
+    people = pl.DataFrame({"home": [*range(100)] * 2, "job": ["x"] * 200, "farmer": pl.concat([is_farm, is_farm])})
     return released(schema, (homes, people), delta=None, **settings)
 
 
@@ -223,8 +223,7 @@ def test_the_ledger_is_debited_once_for_both_before_the_first_noise(ledger, monk
 
 
 def test_a_ledger_of_another_unit_refuses_before_anything_is_counted(tmp_path, monkeypatch):
-    path = tmp_path / "other.db"
-    Ledger.create_or_open(path).init("d", unit="zcdp", limit=9, relation="add-remove", privacy_unit="home:5")
+    path = make.ledger(tmp_path / "other.db", 9, dataset="d", unit="zcdp", privacy_unit="home:5").path
     monkeypatch.setattr(Room, "ask", lambda *_: pytest.fail("asked"))
 
     with pytest.raises(
@@ -235,10 +234,17 @@ def test_a_ledger_of_another_unit_refuses_before_anything_is_counted(tmp_path, m
     assert spent(path) == 0
 
 
-@pytest.mark.parametrize("after", [0, 1, 2, 3, 5])
-def test_an_interrupted_release_goes_on_and_spends_nothing_again(after, ledger, tmp_path, monkeypatch):
+SMALL = {"mechanism": lw.Adaptive.small(), "seed": None, "shares": None, "rho": 1, "epsilon": None, "delta": None}
+
+
+@pytest.mark.parametrize(
+    ("of", "after"), [*((2, after) for after in (0, 1, 2, 3, 5)), *((3, after) for after in (0, 4))]
+)
+def test_an_interrupted_release_goes_on_and_spends_nothing_again(of, after, tmp_path, monkeypatch):
     transcript, ask, asked = tmp_path / "t.jsonl", Room.ask, []
-    small = {"mechanism": lw.Adaptive.small(), "seed": None}
+    release, data = (released, tables(60)) if of == 2 else (released_three, three_tables(60))
+    terms = {"unit": "zcdp", "privacy_unit": "home:4" if of == 2 else "home:12", "selection_delta": "1e-5"}
+    ledger = make.ledger(tmp_path / "budget.db", 9, dataset="d", **terms).path
 
     def interrupted(self, *questions):
         asked.append(questions)
@@ -248,19 +254,20 @@ def test_an_interrupted_release_goes_on_and_spends_nothing_again(after, ledger, 
 
     monkeypatch.setattr(Room, "ask", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        released(ledger=ledger, transcript=transcript, **small)
+        release(data=data, ledger=ledger, transcript=transcript, **SMALL)
     monkeypatch.setattr(Room, "ask", ask)
     paid, kept = spent(ledger), transcript.read_text().splitlines()
 
-    found = released(ledger=ledger, transcript=transcript, **small)
-    again = released(ledger=ledger, transcript=transcript, **small)
+    found = lw.resume(transcript, data)
+    again = release(data=data, ledger=ledger, transcript=transcript, **SMALL)
 
+    lines = transcript.read_text().splitlines()
     assert spent(ledger) == paid > 0
-    assert transcript.read_text().splitlines()[: len(kept)] == kept
+    assert lines[: len(kept)] == kept
+    first = sum('"kind": "MisfitRows"' in line for line in lines)  # asked before the mechanisms
+    assert len(lines) == 1 + first + sum(len(part.noisy) for part in found.tables.values())
     assert again.certificate.to_dict() == found.certificate.to_dict()
-    assert len(transcript.read_text().splitlines()) == 1 + sum(
-        len(part.certificate.lines) for part in (found.tables["parent"], found.tables["child"])
-    )
+    assert found.certificate.total.amount <= paid
 
 
 def test_the_transcript_of_linked_tables_is_not_taken_for_that_of_one(tmp_path):
@@ -293,3 +300,387 @@ def test_no_error_shows_a_private_value(tmp_path):
         released(data=(parents, secret.drop("home")))
 
     assert "canary" not in str(refused.value) + str(found.certificate.to_dict())
+
+
+# ------------------------------------------------------------------------- a tree of three tables, and events in order
+
+
+NAMES = ("homes", "people", "visits")
+
+
+@pytest.fixture(scope="module")
+def database():
+    return released_three(mechanism={"homes": "adaptive", "people": "adaptive", "visits": "independent"})
+
+
+def before(frame, key, column):
+    """Return a column of the row before of the same key."""
+    return frame.select(pl.col(column).shift().over(key)).to_series()
+
+
+def in_order(frame, key, column, *, descending=False):
+    """Return whether rows of one key stand together, and the column never goes back."""
+    steps = (frame[column] - before(frame, key, column)).drop_nulls()
+    return frame[key].rle().len() == frame[key].n_unique() and ((-steps if descending else steps) >= 0).all()
+
+
+# --------------------------------------------------------------------------------------------------------- three tables
+
+
+def test_every_row_has_a_parent_and_no_parent_more_rows_than_are_used(database):
+    found = database.sample(2000)
+
+    homes, people, visits = found
+    assert found.names == NAMES
+    assert found["people"] is people
+    assert homes["home"].to_list() == list(range(1, 2001))
+    assert people["person"].to_list() == list(range(1, people.height + 1))
+    assert set(people["home"]) <= set(homes["home"])
+    assert set(visits["person"]) <= set(people["person"])
+    assert people.group_by("home").len()["len"].max() == 4
+    assert visits.group_by("person").len()["len"].max() == 3
+    assert [frame.columns for frame in found] == [list(frame.columns) for frame in three_tables(2).values()]
+    assert set(visits["clinic"]) == {"north", "south"}
+
+
+def test_rows_of_a_parent_come_in_their_order_rising_or_falling(database):
+    _, people, visits = database.sample(2000)
+
+    assert in_order(people, "home", "age", descending=True)
+    assert in_order(visits, "person", "day")
+    assert (visits["day"] - before(visits, "person", "day")).max() > 5
+
+
+def test_who_is_dead_stays_so_whatever_the_model_says(database):
+    visits = database.sample(2000)["visits"]
+
+    were = before(visits, "person", "state")
+    assert (were == "dead").sum() > 50
+    assert set(visits.filter(were == "dead")["state"]) == {"dead"}
+
+
+def test_the_numbers_of_rows_have_their_law(database):
+    homes, people, visits = database.sample(3000)
+
+    sizes = homes.join(people.group_by("home").len("size"), on="home", how="left")["size"].fill_null(0)
+    went = people.join(visits.group_by("person").len("went"), on="person", how="left")["went"].fill_null(0)
+    given = three_tables()
+    expected = given["people"].group_by("home").len("size")["size"]
+    told = given["visits"].group_by("person").len("went")["went"]
+    for found, law in ((sizes, expected), (went, told)):
+        shares = [[(column == number).mean() for number in range(5)] for column in (found, law)]
+        assert np.abs(np.subtract(*shares)).sum() / 2 < 0.08
+    rooms = homes.join(people.group_by("home").len("size"), on="home")
+    assert (rooms["rooms"] == rooms["size"]).mean() > 0.8
+
+
+def test_no_row_and_one_row_of_the_first_table_are_whole_databases(database):
+    none, one = database.sample(0), database.sample(1, seed=4)
+
+    assert [frame.height for frame in none] == [0, 0, 0]
+    assert [frame.schema for frame in none] == [frame.schema for frame in database.sample(50)]
+    assert one["homes"].height == 1
+    assert set(one["people"]["home"]) <= {1}
+
+
+def test_chunks_hold_whole_units_and_keys_count_on(database, monkeypatch):
+    monkeypatch.setattr("lapwing.release.linked.rows._UNITS", 40)
+
+    chunks = list(database.frames(100, seed=3))
+
+    assert len(chunks) == 3
+    for chunk in chunks:
+        assert set(chunk["people"]["home"]) <= set(chunk["homes"]["home"])
+        assert set(chunk["visits"]["person"]) <= set(chunk["people"]["person"])
+    people = pl.concat([chunk["people"] for chunk in chunks])
+    assert people["person"].to_list() == list(range(1, people.height + 1))
+
+
+def as_csv(table, name, folder):
+    table.write_csv(folder / f"{name}.csv")
+    return folder / f"{name}.csv"
+
+
+FORMS = {
+    "polars": lambda table, *_: table,
+    "pandas": lambda table, *_: table.to_pandas(),
+    "pyarrow": lambda table, *_: table.to_arrow(),
+    "path": as_csv,
+}
+
+
+def test_tables_of_any_kind_in_a_list_or_by_name_give_the_same_release(tmp_path):
+    tables = three_tables(40)
+    found = {}
+    for kind, form in FORMS.items():
+        given = {name: form(table, name, tmp_path) for name, table in reversed(tables.items())}
+        drawn = lw.synthesize(given, THREE, epsilon=1, seed=1, mechanism="independent").sample(5)
+        found[kind] = type(drawn["visits"])
+    listed = lw.synthesize(list(tables.values()), THREE, epsilon=1, seed=1, mechanism="independent").sample(5)
+
+    assert found == {
+        "polars": pl.DataFrame,
+        "pandas": pd.DataFrame,
+        "pyarrow": type(tables["homes"].to_arrow()),
+        "path": pl.DataFrame,
+    }
+    assert [frame.columns for frame in listed] == [frame.columns for frame in tables.values()]
+
+
+@pytest.mark.parametrize(
+    ("data", "settings", "said"),
+    [
+        (dict(list(three_tables(3).items())[:2]), {}, "must be given by name, those of the schema and no other"),
+        (list(three_tables(3).values())[:2], {}, "must be given by name"),
+        ({**three_tables(3), "clinics": pl.DataFrame()}, {}, "must be given by name"),
+        (None, {"shares": {"homes": 1}}, "shares must be above 0 for each table and sum to 1"),
+        (None, {"shares": {"homes": "1/2", "people": "1/4", "visits": "1/8"}}, "sum to 1"),
+        (None, {"shares": {"clinics": 1}}, "shares names the table 'clinics'"),
+        (None, {"mechanism": {"clinics": "pmm"}}, "mechanism names the table 'clinics'"),
+        (None, {"expected_rows": {"clinics": 7}}, "expected_rows names the table 'clinics'"),
+        (None, {"expected_rows": {"visits": 0}}, "expected_rows must be a whole number from 1"),
+        (None, {"neighbours": "replace-one"}, "events in order take no neighbours"),
+    ],
+    ids=range(10),
+)
+def test_tables_and_settings_that_do_not_fit_the_schema_are_refused(data, settings, said):
+    with pytest.raises(lw.LapwingError, match=said):
+        released_three(data or three_tables(3), **settings)
+
+
+def test_a_saved_database_is_read_again_and_draws_the_same_rows(database, tmp_path):
+    database.save(tmp_path / "m.lapwing")
+
+    again = lw.load(tmp_path / "m.lapwing")
+
+    assert again.certificate.to_dict() == database.certificate.to_dict()
+    assert again.schema == database.schema
+    for one, other in zip(database.sample(300, seed=5), again.sample(300, seed=5), strict=True):
+        assert one.equals(other)
+
+
+# -------------------------------------------------------------------------------------------------------------- events
+
+
+WHO, SEX = make.field("who", "id"), make.field("sex", ["f", "m"], required=True)
+EVENTS = {
+    "privacyUnit": {"field": "who", "maxRows": 4},
+    "order": "day",
+    "constant": ["sex"],
+    "fields": [WHO, SEX, DAY, STATE],
+    "rules": [{"when": {"previous.state": "dead"}, "then": {"state": "dead"}}],
+}
+
+
+def events(persons=800):
+    """Return events of persons, who are asked each third day; women are well after being ill, and men are dead."""
+    rng = np.random.default_rng(7)
+    rows = []
+    for person in range(persons):
+        sex, state, day = ("f", "m")[person % 2], "well", int(rng.integers(0, 9))
+        for _ in range(int(rng.integers(1, 5))):
+            rows.append({"who": person, "sex": sex, "day": day, "state": state})
+            after = {"well": "ill" if rng.integers(2) else "well", "ill": "well" if sex == "f" else "dead"}
+            state, day = after.get(state, state), day + 3
+    return pl.DataFrame(rows)
+
+
+def test_events_come_out_as_one_table_with_their_gaps_and_transitions():
+    found = lw.synthesize(events(), EVENTS, seed=1, **BUDGET).sample(1500)
+
+    assert found.columns == ["who", "sex", "day", "state"]
+    assert in_order(found, "who", "day")
+    assert found.group_by("who").agg(pl.col("sex").n_unique())["sex"].max() == 1
+    were = before(found, "who", "state")
+    assert set(found.filter(were == "dead")["state"]) == {"dead"}
+    ill = found.filter(were == "ill")
+    assert (ill.filter(pl.col("sex") == "f")["state"] == "well").mean() > 0.8
+    assert (ill.filter(pl.col("sex") == "m")["state"] == "dead").mean() > 0.8
+    gaps = (found["day"] - before(found, "who", "day")).drop_nulls()
+    assert (gaps == 3).mean() > 0.8
+    law = [(found.group_by("who").len()["len"] == number).mean() for number in range(1, 5)]
+    assert np.abs(np.array(law) - 0.25).max() < 0.08
+
+
+@pytest.mark.parametrize("descending", [False, True])
+def test_days_that_are_missing_or_no_days_come_last_and_break_no_order(descending):
+    day = {**DAY, "constraints": {"minimum": 0, "maximum": 29}}
+    schema = {**EVENTS, "order": {"by": "day", "descending": descending}, "fields": [WHO, SEX, day, STATE], "rules": []}
+    cells = events(300).with_columns(pl.col("day").cast(pl.String))
+    numbers = pl.int_range(pl.len())
+    odd = pl.when(numbers % 7 == 0).then(None).when(numbers % 7 == 1).then(pl.lit("soon")).otherwise(pl.col("day"))
+
+    found = lw.synthesize(cells.with_columns(day=odd), schema, epsilon=20, seed=1).sample(800)
+
+    known = found.filter(pl.col("day").is_not_null())
+    assert in_order(known, "who", "day", descending=descending)
+    is_none = found.with_columns(pl.col("day").is_null().cast(int))
+    assert in_order(is_none, "who", "day")
+    assert 0 < is_none["day"].sum() < found.height
+
+
+WHEN = {
+    "date": ({"minimum": "2024-01-01", "maximum": "2024-03-01"}, lambda at: date(2024, 1, 1) + timedelta(days=at)),
+    "datetime": (
+        {"minimum": "2024-01-01T00:00:00", "maximum": "2024-01-01T01:00:00"},
+        lambda at: datetime(2024, 1, 1) + timedelta(minutes=at),
+    ),
+    "number": ({"minimum": 0, "maximum": 60}, float),
+    "integer": ({"minimum": 0, "maximum": 60 * 10**10}, lambda at: at * 10**10),
+}
+
+
+@pytest.mark.parametrize("kind", WHEN)
+def test_an_order_by_any_type_ends_within_its_bounds(kind):
+    """Gaps that the model draws by themselves lead out of the range now and then."""
+    bounds, at = WHEN[kind]
+    when = {"name": "when", "type": kind, "constraints": {**bounds, "required": True}}
+    schema = {"privacyUnit": {"field": "who", "maxRows": 5}, "order": "when", "fields": [WHO, when]}
+    minutes = np.random.default_rng(1).integers(0, 61, 600).tolist()
+    table = pl.DataFrame({"who": [row // 4 for row in range(600)], "when": [at(minute) for minute in minutes]})
+
+    found = lw.synthesize(table, schema, epsilon=50, seed=1, mechanism="independent").sample(400)
+
+    assert in_order(found.with_columns(pl.col("when").rank("dense").cast(int)), "who", "when")
+    assert at(0) <= found["when"].min() <= at(10)
+    assert at(50) <= found["when"].max() <= at(60)
+
+
+def test_persons_with_one_event_at_most_have_no_row_before():
+    one = {**EVENTS, "privacyUnit": {"field": "who", "maxRows": 1}, "rules": [], "constant": []}
+
+    database = lw.synthesize(events(100), one, epsilon=5, seed=1)
+
+    assert database.tables["events"].schema.names == ("who", "sex", "day", "state", "rows")
+    assert database.sample(50)["who"].is_unique().all()
+
+
+def test_a_first_table_of_keys_alone_says_how_many_rows_each_has():
+    schema = {
+        "tables": {
+            "homes": {"primaryKey": "home", "fields": [KEY]},
+            "days": {"foreignKeys": {"home": "homes"}, "maxRows": 2, "order": "day", "fields": [KEY, DAY]},
+        }
+    }
+    homes = pl.DataFrame({"home": range(300)})
+    days = pl.DataFrame({"home": [*range(200)] * 2, "day": [3] * 200 + [9] * 200})
+
+    database = lw.synthesize({"homes": homes, "days": days}, schema, rho=Fraction(20), seed=1)
+
+    drawn, rows = database.sample(300)
+    assert drawn.columns == ["home"]
+    assert abs(rows["home"].n_unique() - 200) < 20
+    assert (rows.filter(before(rows, "home", "day").is_not_null())["day"] == 9).mean() > 0.9
+
+
+# ----------------------------------------------------------------------- what a certificate of several tables promises
+
+
+PRIOR = {
+    "columns": ["age"],
+    "cells": [[{"maximum": 49}, 700], [{"minimum": 50}, 700]],
+    "source": "Register of residents",
+    "provenance": "public",
+    "hold": "prior",
+    "sd": 30,
+}
+
+
+def test_answers_that_are_paid_for_stay_when_the_debit_of_the_second_part_fails(ledger, tmp_path, monkeypatch):
+    transcript, debit, debits = tmp_path / "t.jsonl", Ledger.debit, []
+
+    def failing(self, *of, **settings):
+        debits.append(of)
+        if len(debits) == 2:
+            raise lw.BudgetError("the ledger is locked")
+        return debit(self, *of, **settings)
+
+    monkeypatch.setattr(Ledger, "debit", failing)
+    with pytest.raises(lw.BudgetError, match="locked"):
+        released(ledger=ledger, transcript=transcript, seed=None)
+    paid, kept = spent(ledger), transcript.read_text().splitlines()
+    monkeypatch.setattr(Ledger, "debit", debit)
+
+    found = released(ledger=ledger, transcript=transcript, seed=None)
+
+    assert kept
+    assert transcript.read_text().splitlines()[: len(kept)] == kept
+    assert spent(ledger) == paid > 0
+    assert found.certificate.total.amount <= paid
+
+
+@pytest.mark.parametrize("part", ["parent", "child"])
+def test_a_prior_that_a_mechanism_cannot_lean_on_is_refused(part):
+    prior = PRIOR if part == "child" else {**PRIOR, "columns": ["kind"], "cells": [["flat", 300], ["house", 300]]}
+    schema = {**SCHEMA, part: {**SCHEMA[part], "publicTables": [prior]}}
+
+    with pytest.raises(lw.ParameterError, match="prior"):
+        released(schema, **{f"{part}_mechanism": "Independent"})
+
+
+def test_a_public_total_of_parents_is_their_expected_number():
+    table = {**PRIOR, "columns": ["kind"], "cells": [["flat", 300], ["house", 300]], "hold": "exact", "sd": None}
+    schema = {**SCHEMA, "parent": {**SCHEMA["parent"], "publicTables": [table]}}
+
+    found = released(schema)
+
+    assert (found.tables["parent"].certificate.expected_rows, found.tables["child"].certificate.expected_rows) == (
+        600,
+        None,
+    )
+
+
+def test_a_certificate_whose_epsilon_is_above_what_was_asked_for_is_refused():
+    whole = released().certificate
+    little = {"epsilon": rational_text(Fraction(1)), "delta": rational_text(Fraction(1, 10**6)), "rho": None}
+
+    with pytest.raises(lw.ParameterError, match=r"more, as .*, than was requested"):
+        type(whole).from_dict({**whole.to_dict(), "requested": little})
+
+
+def test_a_certificate_of_several_tables_says_nothing_that_its_parts_do_not_say():
+    whole = released().certificate
+    line, *others = whole.lines
+
+    with pytest.raises(lw.ParameterError, match="must say of them all what its parts say"):
+        replace(whole, lines=tuple(others), total=whole.total - line.cost)
+    with pytest.raises(lw.ParameterError, match="must say of them all what its parts say"):
+        replace(whole, warnings=())
+    with pytest.raises(lw.ParameterError, match="'costs' of a certificate of linked tables stands in its parts"):
+        type(whole).from_dict({**whole.to_dict(), "costs": []})
+    name, written = next(iter(whole.parts)), whole.to_dict()
+    with pytest.raises(lw.ParameterError, match=f"the part {name} of linked tables must be of one table"):
+        type(whole).from_dict({**written, "parts": {**written["parts"], name: written}})
+    with pytest.raises(lw.ParameterError, match="a part for each"):
+        replace(whole, linked=None)
+
+
+def test_no_file_of_link_takes_the_place_of_its_transcript(tmp_path):
+    parents, children = tables(50)
+    parents.write_parquet(tmp_path / "homes.parquet")
+    children.write_csv(tmp_path / "people.csv")
+    (tmp_path / "L.json").write_text(json.dumps(SCHEMA))
+    inputs = [tmp_path / "homes.parquet", tmp_path / "people.csv", "--schema", tmp_path / "L.json", "--epsilon", "9"]
+    same = ["--transcript", tmp_path / "t.json", "--certificate", tmp_path / "t.json"]
+
+    said = lapwing("synthesize", *inputs, *same, "-o", tmp_path / "P.csv", "-o", tmp_path / "C.csv")
+
+    assert said.status == 1
+    assert "t.json" in said.err
+    assert not (tmp_path / "P.csv").exists()
+
+
+def test_exact_totals_of_parents_are_told_with_what_they_do_not_promise():
+    table = {**PRIOR, "columns": ["kind"], "cells": [["flat", 300], ["house", 300]], "hold": "exact", "sd": None}
+    schema = {
+        **SCHEMA,
+        "parent": {**SCHEMA["parent"], "publicTables": [table]},
+        "rules": [{"when": {"kind": "flat"}, "then": {"age": {"minimum": 30}}}],
+    }
+
+    found = released(schema)
+
+    assert any("public totals of parent are met, except for rows" in line.text for line in found.certificate.not_kept)
+    parents, _ = found.sample()
+    assert parents.get_column("kind").value_counts().sort("kind").rows() == [("flat", 300), ("house", 300)]
+    assert isinstance(parents, pl.DataFrame)

@@ -1,20 +1,23 @@
-"""Schemas of linked tables: what they derive, and what they refuse."""
+"""Schemas of several tables: trees, events, rules over them, tables that are public, and what a check counts."""
 
 import json
 
+import polars as pl
 import pytest
 
 import lapwing as lw
+from helpers import make
+from helpers.command import lapwing
+from helpers.linked_homes import AGE, KEY, KIND, ROOMS
+from lapwing.errors import SchemaError
+from lapwing.extras.connect.metadata.reading import read_foreign_tables
+from lapwing.schema.schemas import Schema
 
-KEY = {"name": "home", "type": "integer", "role": "identifier"}
-FLAG = {"name": "flag", "type": "boolean"}
-SIZE = {"name": "size", "type": "integer", "constraints": {"minimum": 0, "maximum": 9}}
-PERSON = {"name": "person", "type": "integer", "role": "identifier"}
+PERSON, FLAG, SIZE = make.fields({"person": "id", "flag": bool, "size": (0, 9)})
+DAY, STATE, CLINIC, BEDS = make.fields(
+    {"day": ("2024-01-01", "2024-12-31"), "state": ["well", "ill", "dead"], "clinic": "string", "beds": (0, 99)}
+)
 
-DAY = {"name": "day", "type": "date", "constraints": {"minimum": "2024-01-01", "maximum": "2024-12-31"}}
-STATE = {"name": "state", "type": "string", "categories": ["well", "ill", "dead"]}
-CLINIC = {"name": "clinic", "type": "string"}
-BEDS = {"name": "beds", "type": "integer", "constraints": {"minimum": 0, "maximum": 99}}
 CLINICS = [{"clinic": "north", "beds": 3}, {"clinic": "south", "beds": None}]
 
 
@@ -162,21 +165,8 @@ def test_tables_are_a_tree_whose_rows_have_what_is_above_and_before():
         "pets": ["flag", "size", "pets", "persons"],
         "people": ["size", "visits", "row.number", "row.left", "gap.size", "homes.size", "pets", "persons"],
         "visits": [
-            *(
-                "day",
-                "state",
-                "clinic",
-                "row.number",
-                "row.left",
-                "previous.state",
-                "previous.clinic",
-                "previous2.state",
-                "previous2.clinic",
-                "gap.day",
-                "size",
-                "visits",
-            ),
-            *("homes.size", "pets", "persons"),
+            *("day", "state", "clinic", "row.number", "row.left", "previous.state", "previous.clinic"),
+            *("previous2.state", "previous2.clinic", "gap.day", "size", "visits", "homes.size", "pets", "persons"),
         ],
     }
     assert [schema.unit_label for schema in linked.coded.values()] == ["home:1", "home:1", "home:4", "home:12"]
@@ -185,11 +175,11 @@ def test_tables_are_a_tree_whose_rows_have_what_is_above_and_before():
     assert [rule.text for rule in linked.coded["visits"].rules] == ["when previous.state is dead, state is dead"]
 
 
-def test_a_database_comes_back_from_its_file_with_its_public_tables(tmp_path):
+def test_a_database_comes_back_from_its_file_with_its_public_tables(place):
     linked = lw.Schema.load(database()).linked
-    (tmp_path / "clinics.csv").write_text("clinic,beds\nnorth,3\nsouth,\n")
-    (tmp_path / "L.json").write_text(json.dumps(database(clinics={"public": "clinics.csv"})))
-    from_file = lw.Schema.load(tmp_path / "L.json").linked
+    written = {"clinics.csv": "clinic,beds\nnorth,3\nsouth,\n", "L.json": database(clinics={"public": "clinics.csv"})}
+    make.files(place, written)
+    from_file = lw.Schema.load("L.json").linked
 
     assert lw.Schema.load(json.loads(json.dumps(linked.to_dict()))).linked == linked
     assert lw.Schema.load(from_file.to_dict()).linked == from_file
@@ -321,3 +311,164 @@ def test_there_are_at_most_a_hundred_tables():
 
     with pytest.raises(lw.SchemaError, match="100 at most"):
         lw.Schema.load({"tables": tables})
+
+
+# ------------------------------------------------------------------------------------------------------- public tables
+
+
+CLINIC_KEY, TOWN = make.fields({"clinic": "id", "town": "string"})
+
+
+def with_clinics(public, *fields, key=CLINIC_KEY):
+    """Return people, their visits, and the clinics that these refer to."""
+    visits = [PERSON, make.field("clinic", key["type"], required=True)]
+    return {
+        "tables": {
+            "people": {"primaryKey": "person", "fields": [PERSON, make.field("adult", bool)]},
+            "visits": {"foreignKeys": {"person": "people", "clinic": "clinics"}, "maxRows": 3, "fields": visits},
+            "clinics": {"public": public, "primaryKey": "clinic", "fields": [key, *fields]},
+        }
+    }
+
+
+def test_cells_of_a_file_have_the_types_of_their_fields(place):
+    fields = make.fields({"beds": "integer", "share": "number", "urban": "boolean", "since": "date"})
+    cells = "urban,clinic,beds,share,since\nTrue,7,10,0.5,2001-02-03\nfalse,8,,2,\n"
+    make.files(place, {"c.csv": cells, "db.json": with_clinics("c.csv", *fields)})
+
+    linked = Schema.load("db.json").linked
+
+    assert linked.lookups[0].rows == ((7, 10, 0.5, True, "2001-02-03"), (8, None, 2, False, None))
+    assert linked.lookups[0].schema.field("beds").categories == (10,)
+    assert Schema.load(linked.to_dict()).linked == linked
+
+
+def test_a_key_to_a_public_table_has_its_keys_as_categories_which_are_public():
+    linked = Schema.load(with_clinics([{"clinic": 8, "town": "x"}, {"clinic": 7}], TOWN)).linked
+    field = linked.coded["visits"].field("clinic")
+
+    assert (field.categories, field.provenance, field.required) == ((8, 7), "public", True)
+
+
+def test_a_domain_that_the_schema_states_stays():
+    lookup = Schema.load(with_clinics([[7, 10]], BEDS)).linked.lookups[0]
+
+    assert lookup.schema.field("beds").maximum == 99
+
+
+@pytest.mark.parametrize(
+    ("kind", "cell"),
+    [("integer", "x"), ("integer", 1.5), ("number", "1,5"), ("boolean", "maybe"), ("date", "3.2.2001")],
+)
+def test_a_cell_of_another_type_is_refused(kind, cell):
+    with pytest.raises(SchemaError, match=f'clinics: "x" is of type {kind}, and a public row has'):
+        Schema.load(with_clinics([[7, cell]], {"name": "x", "type": kind}))
+
+
+def test_a_draft_whose_questions_are_answered_is_a_schema_of_linked_tables():
+    columns = {"person": {"sdtype": "id"}, "clinic": {"sdtype": "id"}, "well": {"sdtype": "boolean"}}
+    links = [("person", "people"), ("clinic", "clinics")]
+    draft = read_foreign_tables(
+        {
+            "METADATA_SPEC_VERSION": "V1",
+            "tables": {
+                "visits": {"columns": columns},
+                "clinics": {"columns": {"clinic": {"sdtype": "id"}, "town": {"sdtype": "categorical"}}},
+                "people": {"columns": {"person": {"sdtype": "id"}, "adult": {"sdtype": "boolean"}}},
+                "drugs": {"columns": {"person": {"sdtype": "id"}, "strong": {"sdtype": "boolean"}}},
+            },
+            "relationships": [
+                {
+                    "child_table_name": child,
+                    "child_foreign_key": key,
+                    "parent_table_name": to,
+                    "parent_primary_key": key,
+                }
+                for child, (key, to) in [*(("visits", link) for link in links), ("drugs", links[0])]
+            ],
+        }
+    ).to_dict()
+    with pytest.raises(SchemaError, match="people has an open question: whose rows are protected together"):
+        Schema.load(draft)
+
+    tables = draft["tables"]
+    tables["clinics"]["public"] = [["a", "Bern"], ["b", None]]
+    for table in tables.values():
+        del table["questions"], table["draft"]
+        if "maxRows" in table:
+            table["maxRows"] = 2
+    linked = Schema.load(draft).linked
+
+    assert linked.names == ("people", "visits", "drugs")
+    assert linked.coded["visits"].field("clinic").categories == ("a", "b")
+
+
+@pytest.mark.parametrize("path", ["c.csv", "./c.csv", "/c.csv", "elsewhere.csv", ""])
+def test_linked_tables_in_a_file_of_a_release_hold_the_rows_of_a_lookup_and_no_path(path, place):
+    make.files(place, {"c.csv": "clinic,town\n1,x\n2,y\n", "db.json": with_clinics("c.csv", TOWN)})
+    written = Schema.load("db.json").linked.to_dict()
+    assert Schema.from_dict(written).linked.lookups[0].rows == ((1, "x"), (2, "y"))
+
+    written["tables"]["clinics"]["public"] = f"{place}{path}" if path.startswith("/") else path
+
+    with pytest.raises(SchemaError, match="must be a list of rows"):
+        Schema.from_dict(written)
+
+
+# ---------------------------------------------------------------------------- `lapwing schema check` of several tables
+
+
+CHECKED = {
+    "key": "home",
+    "maxChildren": 2,
+    "count": "persons",
+    "parent": {"fields": [KEY, ROOMS, KIND], "rules": [{"never": {"rooms": 9, "kind": "flat"}}]},
+    "child": {"fields": [KEY, AGE]},
+    "rules": [{"order": ["persons", "rooms"]}, {"when": {"kind": "flat"}, "then": {"age": {"minimum": 18}}}],
+}
+
+
+@pytest.fixture
+def homes(place):
+    contents = {
+        "L.json": CHECKED,
+        "homes.csv": pl.DataFrame({"home": [1, 2, 3], "rooms": [1, 4, 99], "kind": ["flat", "house", "hut"]}),
+        "people.csv": pl.DataFrame({"home": [1, 1, 1, 2, 7], "age": [3, 4, 5, 6, 70]}),
+    }
+    return make.files(place, contents)
+
+
+@pytest.mark.usefixtures("homes")
+def test_rules_of_both_tables_are_counted_over_the_rows_that_are_used():
+    said = lapwing("schema", "check", "L.json", "homes.csv", "people.csv")
+
+    assert said.status == 0
+    assert "internal:" in said.err
+    lines = [" ".join(line.split()) for line in said.out.splitlines()]
+    assert "parent, as its rows are asked about: 3 rows are used" in lines
+    assert "child, as its rows are asked about: 3 rows are used" in lines
+    assert "persons <= rooms 1" in lines
+    assert "when kind is flat, age is at least 18 2" in lines
+    assert "rows per unit, largest 3" in lines
+    assert any(line.startswith("kind 3 0 0 0 1") for line in lines)
+    assert lapwing("schema", "check", "L.json", "child=people.csv", "parent=homes.csv").out == said.out
+
+
+def test_events_are_counted_as_one_table_and_as_their_persons(place):
+    unit = {"privacyUnit": {"field": "home", "maxRows": 2}, "order": "age", "constant": ["kind"], "name": "stays"}
+    described = {**unit, "fields": [KEY, KIND, AGE], "rules": [{"never": {"kind": "flat"}}]}
+    stays = {"home": [1, 1, 1, 2], "kind": ["flat", "flat", "flat", "hut"], "age": [9, 8, 700, 3]}
+    make.files(place, {"E.json": described, "stays.csv": pl.DataFrame(stays)})
+
+    said = lapwing("schema", "check", "E.json", "stays.csv")
+
+    lines = [" ".join(line.split()) for line in said.out.splitlines()]
+    assert said.status == 0
+    assert "home, as its rows are asked about:" in lines
+    assert "stays, as its rows are asked about: 3 rows are used" in lines
+    assert {"age 4 0 0 1 0", "kind 4 0 0 0 1", "never kind is flat 2"} <= set(lines)
+
+
+@pytest.mark.usefixtures("homes")
+def test_the_wrong_order_of_tables_is_refused():
+    assert "parent: file" in lapwing("schema", "check", "L.json", "people.csv", "homes.csv").err
