@@ -33,6 +33,7 @@ if TYPE_CHECKING:  # what `__getattr__` finds, for checkers of types and for edi
     from lapwing.mechanisms.private_sampling.mechanism import PrivateSampling
     from lapwing.mechanisms.registry import Trusted
     from lapwing.mechanisms.shared.base import Mechanism
+    from lapwing.mechanisms.tables.mechanism import Tables
     from lapwing.mechanisms.trees.kd_tree.mechanism import Grid, KDTree
     from lapwing.mechanisms.trees.pmm.mechanism import PMM
     from lapwing.mechanisms.trees.psmm.mechanism import PSMM
@@ -72,6 +73,7 @@ __all__ = [  # noqa: RUF022 - sorted as Python sorts
     "Schema",
     "SchemaError",
     "Synthesizer",
+    "Tables",
     "Trusted",
     "anonymize",
     "between",
@@ -106,6 +108,7 @@ _HOMES = {
     "Release": "lapwing.release.release:Release",
     "Schema": "lapwing.api.schemas:Schema",
     "Synthesizer": "lapwing.api.synthesizer:Synthesizer",
+    "Tables": "lapwing.mechanisms.tables.mechanism:Tables",
     "Trusted": "lapwing.mechanisms.registry:Trusted",
     "anonymize": "lapwing.api.anonymize:anonymize",
     "between": "lapwing.schema.conditions:Between",

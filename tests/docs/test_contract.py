@@ -123,6 +123,7 @@ NAMES = {
     "Schema",
     "SchemaError",
     "Synthesizer",
+    "Tables",
     "Trusted",
     "anonymize",
     "between",

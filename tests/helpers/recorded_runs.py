@@ -140,6 +140,16 @@ RUNS: Final[Mapping[str, Run]] = {
         most=3,
         rules=[{"when": {"ward": "home"}, "then": {"visits": [{"maximum": 3}, -1, None]}}],
     ),
+    # fixed tables
+    "tables": _people(
+        FIVE,
+        {
+            **APPROXIMATE,
+            "mechanism": lw.Tables(
+                [["age", "sex"], {"columns": ["sex", "age"], "groups": {"age": [30, 65]}, "weight": 2}, "education"]
+            ),
+        },
+    ),
     # trees and grids of cells
     "pmm": _numbers(2, {**PURE, "mechanism": "pmm"}),
     "pmm-paper-replaced": _numbers(1, {**PURE, **REPLACED, "mechanism": lw.PMM(variant="paper")}),

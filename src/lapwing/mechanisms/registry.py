@@ -15,6 +15,7 @@ from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.shared.base import Mechanism
 from lapwing.mechanisms.shared.priors import PublicRows
 from lapwing.mechanisms.shared.settings import check_noise
+from lapwing.mechanisms.tables.named import NamedTable
 from lapwing.model.certificate.cost_lines import ChosenTable
 from lapwing.model.certificate.notices import Notice
 from lapwing.model.certificate.statements import Statement
@@ -29,6 +30,7 @@ T = TypeVar("T")
 _PATHS: Final = {
     "adaptive": "lapwing.mechanisms.adaptive.mechanism:Adaptive",
     "independent": "lapwing.mechanisms.independent.mechanism:Independent",
+    "tables": "lapwing.mechanisms.tables.mechanism:Tables",
     "pmm": "lapwing.mechanisms.trees.pmm.mechanism:PMM",
     "psmm": "lapwing.mechanisms.trees.psmm.mechanism:PSMM",
     "grid": "lapwing.mechanisms.trees.kd_tree.mechanism:Grid",
@@ -133,6 +135,8 @@ def _plain(value: object) -> object:
         return f"callable {value.text}"
     if callable(value):
         return f"callable {getattr(value, '__qualname__', type(value).__qualname__)}"
+    if isinstance(value, NamedTable):
+        return value.to_dict()
     return [_plain(each) for each in value] if isinstance(value, tuple | list) else value
 
 

@@ -208,7 +208,7 @@ class Release(Displayable):
 
         Returns
         -------
-        frame or Tables
+        frame or NamedFrames
             pandas for a pandas table, PyArrow for PyArrow and DuckDB, Polars for Polars and paths; for Spark a
             lazy frame that the workers draw. Types are as the input declares them, or wider where the schema needs it;
             categories are the schema's. Schema alone chooses what one cell can change: NumPy's types of pandas (int64,

@@ -70,6 +70,7 @@ CODES: Final[Mapping[str, Mapping[str, Any]]] = {
     "inside_tree_cells": {},
     "thin_cells": {},
     "few_points": {},
+    "tables_alone": {},
     "few_draws": {},
     "few_kept": {"share": float},
     "collapsed": {"points": float},

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-class Tables(tuple[Any, ...]):
+class NamedFrames(tuple[Any, ...]):
     """Frames of linked tables, in the order of the schema; ``tables["people"]`` and ``tables[1]`` are both one.
 
-    >>> tables = Tables(["homes", "people"], [1, 2])
+    >>> tables = NamedFrames(["homes", "people"], [1, 2])
     >>> homes, people = tables
     >>> tables["people"], tables.names
     (2, ('homes', 'people'))
@@ -31,7 +31,7 @@ class Tables(tuple[Any, ...]):
 
     names: tuple[str, ...]
 
-    def __new__(cls, names: Sequence[str], frames: Sequence[Any]) -> "Tables":  # noqa: D102
+    def __new__(cls, names: Sequence[str], frames: Sequence[Any]) -> "NamedFrames":  # noqa: D102
         found = super().__new__(cls, frames)
         found.names = tuple(names)
         return found
@@ -68,7 +68,7 @@ def together(
         schema = linked.as_written(name)
         rows = pl.concat(drawn[name])
         found.append(to_layout(rows, layouts[name], schema) if set(schema.names) <= set(rows.columns) else rows)
-    return found[0] if linked.is_events else Tables(names, found)
+    return found[0] if linked.is_events else NamedFrames(names, found)
 
 
 def linked_frames(
