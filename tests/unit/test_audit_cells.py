@@ -47,53 +47,6 @@ def test_an_honest_answer_has_no_flag(question):
         assert flags(*recorded(question, seed)) == []
 
 
-def test_another_noise_than_the_epsilon_needs_is_told():
-    answer, bits = recorded(COUNTS)
-
-    assert flags(replace(answer, noise=NoiseLaw("laplace", Fraction(1, 2))), bits) == [
-        "the answer over ('x',) declares NoiseLaw(kind='laplace', parameter=Fraction(1, 2)), "
-        "its epsilon needs NoiseLaw(kind='laplace', parameter=Fraction(1, 1))"
-    ]
-
-
-def test_other_splits_than_the_noise_decides_are_told_with_their_level():
-    answer, bits = recorded(SPLITS)
-    chosen = np.array([[0]] if answer.tree.split_cells.tolist() != [[0]] else [[1]])
-    other = CellSplits(chosen, (np.zeros(2, dtype=bool),))
-
-    assert flags(Splits(SPLITS, other, answer.noise), bits) == [
-        "the answer over ('x',) is not what its noise decides on level 1"
-    ]
-
-
-def test_another_decision_below_is_told_with_its_level():
-    answer, bits = recorded(SPLITS, 3)
-    assert answer.tree.is_split
-    (level,) = answer.tree.decisions
-
-    told = flags(Splits(SPLITS, CellSplits(answer.tree.split_cells, (~level,)), answer.noise), bits)
-
-    assert told == ["the answer over ('x',) is not what its noise decides on level 2"]
-
-
-@pytest.mark.parametrize("change", [lambda counts: counts + 1, lambda counts: np.maximum(1, counts - 1)])
-def test_other_counts_are_told(change):
-    answer, bits = recorded(COUNTS, 2)
-    assert (answer.counts > 1).any()
-
-    assert flags(replace(answer, counts=change(answer.counts)), bits) == [
-        "the answer over ('x',) does not hold the exact counts plus their noise"
-    ]
-
-
-def test_a_leaf_left_out_is_told():
-    answer, bits = recorded(COUNTS, 2)
-
-    assert flags(replace(answer, first_cells=answer.first_cells[1:], counts=answer.counts[1:]), bits) == [
-        "the answer over ('x',) does not hold the exact counts plus their noise"
-    ]
-
-
 def test_a_loss_above_the_epsilon_is_told():
     answer, _ = recorded(COUNTS, 2)
     small = replace(answer, noise=NoiseLaw("laplace", Fraction(1, 5)))
@@ -149,3 +102,27 @@ class Batches(Mechanism):
 
 def test_batches_of_questions_are_followed_draw_by_draw():
     assert replay(Batches()).flags(8) == ()
+
+
+@pytest.mark.parametrize(
+    ("told", "question", "seed", "spoil"),
+    [
+        ("its epsilon needs NoiseLaw", COUNTS, 1, lambda a: replace(a, noise=NoiseLaw("laplace", Fraction(1, 2)))),
+        ("noise decides on level 1", SPLITS, 1, lambda a: resplit(a, [[int(a.tree.split_cells.tolist() == [[0]])]])),
+        ("noise decides on level 2", SPLITS, 3, lambda a: resplit(a, a.tree.split_cells, ~a.tree.decisions[0])),
+        ("exact counts plus their noise", COUNTS, 2, lambda a: replace(a, counts=a.counts + 1)),
+        ("exact counts plus their noise", COUNTS, 2, lambda a: replace(a, counts=np.maximum(1, a.counts - 1))),
+        ("plus their noise", COUNTS, 2, lambda a: replace(a, first_cells=a.first_cells[1:], counts=a.counts[1:])),
+    ],
+)
+def test_an_answer_that_its_noise_does_not_give_is_told(told, question, seed, spoil):
+    answer, bits = recorded(question, seed)
+
+    (flag,) = flags(spoil(answer), bits)
+
+    assert told in flag
+
+
+def resplit(answer, chosen, *decisions):
+    """Return an answer with other splits."""
+    return Splits(SPLITS, CellSplits(np.array(chosen), decisions or (np.zeros(2, dtype=bool),)), answer.noise)
