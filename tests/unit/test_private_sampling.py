@@ -1,24 +1,40 @@
-"""PrivateSampling: how many rows are allowed, what is refused, and what comes out."""
+"""PrivateSampling: the draw, its privacy, and what its releases keep."""
 
+import itertools
 import math
 from contextlib import suppress
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 import polars as pl
 import pytest
+from scipy.optimize import linprog, minimize
 
 import lapwing as lw
-from helpers.bits import SeededBits
+from helpers.bits import ScriptedBits, SeededBits
 from helpers.command import lapwing
-from helpers.private_draws import asked, cube_schema, frame_of, kinds_of_rows, source_of
+from helpers.private_draws import asked, cube_schema, frame_of, kinds_of_rows, sets_up_to, source_of, walsh
 from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.noise.bits import SystemBits
 from lapwing.kernel.noise.weighted import weighted_draws
-from lapwing.kernel.questions.private_draw.answer import exact_weights
-from lapwing.kernel.questions.private_draw.question import row_price
+from lapwing.kernel.questions.answering import PrivateRows
+from lapwing.kernel.questions.private_draw.answer import answer_private_draw, exact_weights
+from lapwing.kernel.questions.private_draw.question import DrawnRows, row_price
+from lapwing.kernel.room.room import Room
+from lapwing.kernel.room.transcript import NoTranscript
 from lapwing.kernel.terms import Terms
-from lapwing.maths.reduced_density import is_well_conditioned
+from lapwing.maths.reduced_density import (
+    exact_minimum,
+    is_well_conditioned,
+    largest_odd_family,
+    low_sets,
+    nearest_density,
+    sign_matrix,
+)
+from lapwing.model.certificate.certificate import CostLine
+from lapwing.rows.source import code_table
 
 TERMS = Terms(relation="replace-one", rows=8)
 TABLE = [*kinds_of_rows(3)[:7], kinds_of_rows(3)[0]]
@@ -39,8 +55,6 @@ def released(points=TABLE, columns=3, **changes):
 
 
 # ------------------------------------------------------------------------------------------------- how many rows
-
-
 @pytest.mark.parametrize(("columns", "degree", "rows"), [(16, 2, 686), (10, 1, 4847)])
 def test_so_many_rows_are_allowed_as_the_specification_says(columns, degree, rows):
     """The specification's figures are sums of the rows' epsilons, for a million rows and a floor of a tenth."""
@@ -125,8 +139,6 @@ def test_a_budget_for_less_than_one_row_is_refused():
 
 
 # -------------------------------------------------------------------------------------------------- what is refused
-
-
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
@@ -229,8 +241,6 @@ def test_too_many_walsh_functions_for_the_points_are_refused():
 
 
 # ------------------------------------------------------------------------------------------------------ the release
-
-
 def test_drawing_so_many_rows_from_the_model_gives_exactly_the_drawn_rows():
     release = released(epsilon=300)
 
@@ -300,3 +310,387 @@ def test_points_that_the_seed_does_not_find_are_even_ones_or_refused(columns, de
 
     with pytest.raises(ParameterError, match=r"use as many points|never told the marginals"):
         mechanism.plan(*asked, TERMS, Ones())
+
+
+POINTS = [0, 1, 2, 3, 4, 5, 6, 7]
+
+
+def published(rows=8, **changes):
+    return asked(3, rows, **{"points": POINTS, "floor": "1/4", "ceiling": "2"} | changes)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"points": [8]}, "takes 1 to 32 points, all of its cube"),
+        ({"points": [-1]}, "takes 1 to 32 points, all of its cube"),
+        ({"points": []}, "takes 1 to 32 points, all of its cube"),
+        ({"points": list(range(8)) * 5}, "takes 1 to 32 points, all of its cube"),
+        ({"ceiling": None}, "a ceiling goes with points"),
+        ({"points": None}, "a ceiling goes with points"),
+        ({"degree": 4}, "degree of a private draw must be a whole number from 1 to 3, got 4"),
+        ({"draws": 0}, "draws of a private draw must be a whole number from 1 to 1048576, got 0"),
+        ({"draws": True}, "draws of a private draw must be a whole number from 1 to 1048576, got True"),
+        ({"rows": 0}, "rows of a private draw must be a whole number from 1 to 2147483648, got 0"),
+        ({"notion": "gaussian"}, "the notion of a budget must be 'pure' or 'zcdp', got 'gaussian'"),
+        ({"floor": "1/1000001"}, "floor must be from 0.000001 to 1, got 1/1000001"),
+        ({"floor": "0"}, "floor must be from 0.000001 to 1, got 0"),
+    ],
+)
+def test_a_question_outside_its_range_is_refused(change, message):
+    with pytest.raises(ParameterError, match=message):
+        published(**change)
+
+
+def test_the_published_variant_needs_a_floor_below_what_its_ceiling_allows():
+    published(floor="9/20")
+    for change in ({"floor": "23/50"}, {"floor": "1/2"}, {"ceiling": "1"}, {"ceiling": "5/4"}):
+        with pytest.raises(ParameterError, match="needs 2 floor < 1 < ceiling - floor"):
+            published(**change)
+
+
+@pytest.mark.parametrize(("columns", "degree"), [(1, 1), (3, 1), (3, 2), (3, 3), (4, 2)])
+def test_the_sensitivity_is_how_far_a_replaced_row_moves_the_sums_of_walsh_functions(columns, degree):
+    chosen = [each for size in range(degree + 1) for each in itertools.combinations(range(columns), size)]
+    signs = itertools.product((-1, 1), repeat=columns)
+    walsh = np.array([[math.prod(row[place] for place in places) for places in chosen] for row in signs])
+    moves = walsh[:, None] - walsh
+
+    bound = asked(columns, 8, degree=degree).sensitivity("replace-one", 1)
+
+    assert (bound.l1, bound.l2_squared) == (np.abs(moves).sum(axis=2).max(), (moves**2).sum(axis=2).max())
+
+
+# ----------------------------------------------------------------------------------------------------- in the room
+def room(points=TABLE, *, terms=TERMS, budget="9", bits=None):
+    source = code_table(frame_of(points, 3), cube_schema(3))
+    return Room(source, cube_schema(3), terms, Budget.pure(budget), bits=bits or SystemBits(), sink=NoTranscript())
+
+
+def test_a_number_of_rows_that_is_not_the_public_one_is_refused():
+    with pytest.raises(ParameterError, match="is for 9 rows, which is not the public number of rows"):
+        room().ask(asked(3, 9, floor="1"))
+
+
+@pytest.mark.parametrize("terms", [Terms(relation="add-remove"), Terms(relation="replace-one", max_rows=2)])
+def test_terms_that_hide_the_number_of_rows_are_refused(terms):
+    with pytest.raises(ParameterError, match="is for 8 rows, which is not the public number of rows"):
+        room(terms=terms).ask(asked(3, 8))
+    with pytest.raises(ParameterError, match="a private draw protects replace-one neighbours with one row per unit"):
+        CostLine.planned(asked(3, 8), terms)
+
+
+def test_points_that_do_not_tell_the_marginals_apart_are_refused_before_a_row_is_read():
+    with pytest.raises(ParameterError, match=r"smallest singular value of 4 points is below sqrt\(m\) / \(2 e\*\*1\)"):
+        room(budget=9999).ask(published(points=[0, 0, 0, 1]))
+
+
+def test_the_answer_is_drawn_by_exact_weights_from_the_secret_words():
+    question = asked(3, 8, floor="1/8", draws=3)
+    weights = exact_weights(question, source_of(TABLE, 3))
+    ends = np.cumsum(weights)
+
+    words = [0, int(ends[4]), int(ends[-1]) - 1]
+    (answer,) = answer_private_draw([question], PrivateRows.of(source_of(TABLE, 3), None), TERMS, ScriptedBits(words))
+
+    assert answer.rows.tolist() == [0, 5, 7]
+    assert answer.tables == ()
+
+
+def test_rows_of_the_published_variant_are_its_points():
+    question = published(points=[7, 6, 5, 4, 3, 2, 1, 0], draws=200)
+
+    (answer,) = answer_private_draw([question], PrivateRows.of(source_of(TABLE, 3), None), TERMS, SystemBits())
+
+    assert set(answer.rows.tolist()) <= set(POINTS)
+    assert answer.question.points.tolist() == [7, 6, 5, 4, 3, 2, 1, 0]
+
+
+def test_a_misfit_counts_as_spread_over_the_whole_cube():
+    misfits = [None] * 8
+
+    assert set(exact_weights(asked(3, 8, degree=3), source_of(misfits, 3)).tolist()) == {8}
+
+
+# ---------------------------------------------------------------------------------------------------------- records
+@pytest.mark.parametrize("rows", [[0, 8], [-1, 0], [0], [0, 1, 2]])
+def test_an_answer_outside_the_space_is_refused(rows):
+    with pytest.raises(ParameterError, match="an answer must hold 2 rows of the space"):
+        DrawnRows(asked(3, 8, draws=2), np.array(rows))
+
+
+SMALL = [
+    (1, 1, 4, "1/10"),
+    (1, 1, 9, "22/25"),
+    (2, 1, 4, "1/2"),
+    (2, 2, 4, "1/4"),
+    (2, 2, 4, "1"),
+    (3, 1, 2, "1/2"),
+    (3, 2, 2, "1/2"),
+    (3, 3, 2, "1"),
+    *[
+        pytest.param(*case, marks=pytest.mark.full)
+        for case in [
+            (3, 1, 3, "1/3"),
+            (3, 2, 3, "9/10"),
+            (3, 3, 4, "1/10"),
+            (4, 1, 2, "1"),
+            (4, 2, 2, "1/2"),
+            (4, 4, 2, "1/10"),
+        ]
+    ],
+]
+"""Columns, degree, rows, floor."""
+
+
+@cache
+def weights_of_all_tables(columns, degree, rows, floor):
+    """Return the weights of every table of so many rows, misfits among them, by its sorted kinds of rows."""
+    kinds = kinds_of_rows(columns)
+    question = asked(columns, rows, degree=degree, floor=floor)
+    return {
+        table: exact_weights(question, source_of([kinds[each] for each in table], columns)).tolist()
+        for table in itertools.combinations_with_replacement(range(len(kinds)), rows)
+    }
+
+
+def neighbours(columns, degree, rows, floor):
+    """Yield the weights of every two tables that differ in one row."""
+    weights = weights_of_all_tables(columns, degree, rows, floor)
+    kinds = range(len(kinds_of_rows(columns)))
+    for table, own in weights.items():
+        for place, kind in itertools.product(range(rows), kinds):
+            yield own, weights[tuple(sorted((*table[:place], kind, *table[place + 1 :])))]
+
+
+def ratios(own, other):
+    return [Fraction(one, two) for one, two in zip(own, other, strict=True)]
+
+
+def largest_ratio(pairs):
+    return max(Fraction(*each) for each in {each for own, other in pairs for each in zip(own, other, strict=True)})
+
+
+@pytest.mark.parametrize(("columns", "degree", "rows", "floor"), SMALL)
+def test_no_neighbour_passes_either_term_of_the_bound(columns, degree, rows, floor):
+    odd = largest_odd_family(columns, degree)
+    least = math.ceil(Fraction(floor) * rows)
+
+    pairs = list(neighbours(columns, degree, rows, floor))
+    growths = {(sum(other), sum(own)) for own, other in pairs}
+
+    assert min(min(own) for own, _ in pairs) >= least
+    assert largest_ratio(pairs) <= 1 + Fraction(2 * odd, least)
+    assert max(Fraction(*growth) - 1 for growth in growths) ** 2 <= Fraction(4 * odd, rows**2)
+
+
+@pytest.mark.parametrize(("columns", "degree", "rows", "floor"), SMALL)
+@pytest.mark.parametrize("notion", ["pure", "zcdp"])
+def test_no_neighbour_loses_more_than_the_price(columns, degree, rows, floor, notion):
+    question = asked(columns, rows, degree=degree, floor=floor, notion=notion)
+    answer = DrawnRows(question, np.zeros(1, dtype=np.int64))
+
+    losses = {
+        answer.privacy_loss(np.array(own), np.array(other))
+        for own, other in set(map(_key, neighbours(columns, degree, rows, floor)))
+    }
+
+    assert 0 < max(losses) <= question.row_price
+
+
+@pytest.mark.parametrize(("own", "other"), [([1, 3, 4, 1], [2, 3, 7, 1]), ([5, 1, 1, 2], [1, 1, 1, 1])])
+def test_the_loss_of_a_draw_is_that_of_its_probabilities(own, other):
+    logs = [math.log((one / sum(own)) / (two / sum(other))) for one, two in zip(own, other, strict=True)]
+
+    losses = [
+        DrawnRows(asked(2, 9, degree=1, floor="1/3", notion=notion, draws=3), np.zeros(3, dtype=np.int64)).privacy_loss(
+            np.array(own), np.array(other)
+        )
+        for notion in ("pure", "zcdp")
+    ]
+
+    assert list(map(float, losses)) == pytest.approx([3 * max(map(abs, logs)), 3 * (max(logs) - min(logs)) ** 2 / 8])
+
+
+def _key(pair):
+    return tuple(pair[0]), tuple(pair[1])
+
+
+def test_the_first_term_is_attained():
+    for columns, degree, rows, floor in [*SMALL[:5], (3, 1, 3, "1/3")]:
+        term = 1 + Fraction(2 * largest_odd_family(columns, degree), math.ceil(Fraction(floor) * rows))
+
+        assert largest_ratio(neighbours(columns, degree, rows, floor)) == term, (columns, degree)
+
+
+def test_the_bounded_range_is_attained_and_an_eighth_of_epsilon_squared_is_too_little():
+    case = (1, 1, 9, "22/25")
+    eta = 2 * math.log(1 + 2 / 8)
+    epsilon = float(row_price(1, 1, Fraction(22, 25), 9, notion="pure"))
+
+    widths = {math.log(max(ratios(*pair)) / min(ratios(*pair))) for pair in neighbours(*case)}
+    divergences = [renyi(own, other, order) / order for own, other in neighbours(*case) for order in (1.0001, 2, 8, 64)]
+
+    assert max(widths) == pytest.approx(eta, rel=1e-12)  # logarithms of doubles
+    assert max(divergences) <= eta**2 / 8
+    assert max(divergences) > epsilon**2 / 8
+    assert float(row_price(1, 1, Fraction(22, 25), 9, notion="zcdp")) == pytest.approx(eta**2 / 8, rel=1e-11)
+
+
+@pytest.mark.parametrize(("columns", "degree", "rows", "floor"), SMALL)
+def test_no_renyi_divergence_passes_rho(columns, degree, rows, floor):
+    rho = float(row_price(columns, degree, Fraction(floor), rows, notion="zcdp"))
+
+    for own, other in set(map(_key, neighbours(columns, degree, rows, floor))):
+        for order in (1.01, 2, 16):
+            assert renyi(own, other, order) <= order * rho + 1e-9  # sums of a few doubles of size at most 10
+
+
+def renyi(own, other, order):
+    """Return the Renyi divergence of an order above 1 between the laws with these weights."""
+    laws = [[weight / sum(weights) for weight in weights] for weights in (own, other)]
+    total = sum(p * math.exp((order - 1) * math.log(p / q)) for p, q in zip(*laws, strict=True))
+    return math.log(total) / (order - 1)
+
+
+@pytest.mark.parametrize(("columns", "degree"), [(p, d) for p in range(1, 6) for d in range(1, p + 1)])
+def test_the_odd_family_is_what_two_points_can_see_differently(columns, degree):
+    sets = sets_up_to(columns, degree)
+    cube = list(itertools.product((0, 1), repeat=columns))
+
+    seen = max(sum(walsh(each, cube[0]) != walsh(each, point) for each in sets) for point in cube)
+
+    assert largest_odd_family(columns, degree) == seen
+    assert low_sets(columns, degree) == len(sets)
+
+
+# --------------------------------------------------------------------------------------------- the published variant
+SETTINGS = [("1/4", "2"), ("2/5", "8/5"), ("1/10", "3"), ("9/20", "3/2"), ("1/20", "6/5")]
+"""Floor and ceiling."""
+
+
+def well_conditioned(columns, degree, size, rng):
+    while True:
+        points = rng.integers(2**columns, size=size)
+        if is_well_conditioned(points, columns, degree):
+            return points
+
+
+def stability(columns, degree, size, floor, ceiling, rows, rng):
+    """Return the largest of ``|h - h'|**2 / (8 Δ**3 τ / δ)`` over neighbours of a lopsided table, and densities."""
+    signs = sign_matrix(well_conditioned(columns, degree, size, rng), columns, degree)
+    sets = sets_up_to(columns, degree)
+    floor, ceiling = Fraction(floor), Fraction(ceiling)
+    tau = 4 * math.exp(degree) * math.sqrt(len(sets) / size) / rows
+    limit = 8 * float(ceiling) ** 3 * tau / float(floor)
+    cube = list(itertools.product((0, 1), repeat=columns))
+    vectors = np.array([[walsh(each, point[::-1]) for each in sets] for point in cube])
+    counts = rng.multinomial(rows - 1, rng.dirichlet(np.full(len(cube), 0.3)))
+    densities = [
+        nearest_density(signs, counts @ vectors + vectors[each], rows, floor, ceiling)
+        for each in rng.choice(len(cube), size=min(3, len(cube)), replace=False)
+    ]
+    moved = [
+        float(sum((one - two) ** 2 for one, two in zip(*pair, strict=True))) / size**2
+        for pair in itertools.combinations(densities, 2)
+    ]
+    return max(moved) / limit, densities
+
+
+@pytest.mark.parametrize(("floor", "ceiling"), SETTINGS)
+@pytest.mark.parametrize("rows", [2, 30, 10**4])
+def test_no_neighbour_moves_the_published_density_further_than_the_lemma_says(floor, ceiling, rows):
+    rng = np.random.default_rng([rows, len(floor)])
+
+    for columns, degree, size in [(2, 1, 6), (3, 1, 8), (3, 2, 9)]:
+        share, densities = stability(columns, degree, size, floor, ceiling, rows, rng)
+
+        assert share <= 1
+        for density in densities:
+            assert sum(density) == size
+            assert Fraction(floor) <= min(density) <= max(density) <= Fraction(ceiling)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(("floor", "ceiling"), SETTINGS)
+def test_no_neighbour_of_many_tables_moves_the_published_density_too_far(floor, ceiling):
+    rng = np.random.default_rng(5)
+    shares = []
+
+    for rows in (1, 2, 3, 10, 100, 1000, 10**5):
+        for columns, degree, size in [(1, 1, 4), (2, 1, 5), (2, 2, 8), (3, 1, 8), (3, 2, 12), (4, 1, 12)]:
+            shares += [stability(columns, degree, size, floor, ceiling, rows, rng)[0] for _ in range(5)]
+
+    assert max(shares) <= 1
+
+
+def fractions(values):
+    return [Fraction(int(each)) for each in values]
+
+
+def random_program(rng, *, is_linear):
+    """Return a feasible, bounded program in whole numbers, with repeated and binding limits."""
+    count = int(rng.integers(1, 7))
+    inside = rng.integers(0, 4, count)
+    rows = rng.integers(-3, 4, (int(rng.integers(0, 5)), count))
+    limits = rows @ inside - rng.integers(0, 2, len(rows))
+    rows = np.vstack([rows, rows[:1], -np.eye(count, dtype=int)])
+    limits = np.concatenate([limits, limits[:1], np.full(count, -5)])
+    hessian = np.zeros(count, dtype=int) if is_linear else rng.integers(1, 4, count)
+    return hessian, rng.integers(-4, 5, count), rows, limits, inside
+
+
+def value_by_solver(hessian, gradient, rows, limits, inside):
+    """Return the minimum that SciPy finds."""
+    if not hessian.any():
+        return linprog(gradient, A_ub=-rows, b_ub=-limits).fun
+    return minimize(
+        lambda x: (hessian * x * x / 2 + gradient * x).sum(),
+        inside,
+        jac=lambda x: hessian * x + gradient,
+        constraints=[{"type": "ineq", "fun": lambda x: rows @ x - limits, "jac": lambda x: rows}],
+        bounds=[(0, None)] * len(inside),
+        method="SLSQP",
+    ).fun
+
+
+@pytest.mark.parametrize("is_linear", [True, False])
+def test_no_solver_finds_a_lower_value(is_linear):
+    rng = np.random.default_rng(is_linear)
+
+    for _ in range(60):
+        hessian, gradient, rows, limits, inside = random_program(rng, is_linear=is_linear)
+
+        found = exact_minimum(
+            fractions(hessian), fractions(gradient), [fractions(row) for row in rows], fractions(limits)
+        )
+
+        assert min(found) >= 0
+        assert all(
+            sum(a * x for a, x in zip(row, found, strict=True)) >= limit
+            for row, limit in zip(rows.tolist(), limits.tolist(), strict=True)
+        )
+        value = sum(h * x * x / 2 + g * x for h, g, x in zip(hessian.tolist(), gradient.tolist(), found, strict=True))
+        other = value_by_solver(hessian, gradient, rows, limits, inside)
+        assert float(value) == pytest.approx(other, abs=1e-5)  # what SLSQP leaves
+
+
+def test_a_program_without_limits_is_its_unconstrained_minimum():
+    assert exact_minimum(fractions([2, 1]), fractions([-3, 4]), [], []) == [Fraction(3, 2), Fraction(0)]
+
+
+def test_many_equal_limits_do_not_make_it_cycle():
+    """Every limit binds in the solution: all ratios are tied."""
+    rows = [fractions([1] * 6)] * 9 + [fractions([-1] * 6)] * 9
+
+    found = exact_minimum(fractions([1] * 6), fractions([0] * 6), rows, fractions([3] * 9 + [-3] * 9))
+
+    assert found == [Fraction(1, 2)] * 6
+
+
+def test_fractions_are_scaled_and_not_rounded():
+    tiny = Fraction(1, 10**40)
+
+    found = exact_minimum([Fraction(1)], [-tiny], [[Fraction(-1)]], [-tiny / 3])
+
+    assert found == [tiny / 3]

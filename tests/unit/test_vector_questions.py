@@ -1,4 +1,4 @@
-"""Questions about vectors of rows: what they refuse, what they ask, and what the room makes of them."""
+"""Questions about vectors: their coordinates, their price, and their record."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -6,18 +6,14 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from helpers.vectors import (
-    Rows,
-    coordinates_of,
-    cut_cells,
-    lattice_cells,
-    moment_asked,
-    sums_asked,
-)
+from helpers.vectors import Rows, coordinates_of, cut_cells, lattice_cells, moment_asked, sums_asked
 from lapwing.errors import CapacityError, ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise.bits import SystemBits
 from lapwing.kernel.noise_law import NoiseLaw, Sensitivity
+from lapwing.kernel.plain import pack_counts
+from lapwing.kernel.questions.cell_sums.question import NoisySums
+from lapwing.kernel.questions.registered import question_from_dict
 from lapwing.kernel.questions.shared.coordinates import Coordinates
 from lapwing.kernel.questions.shared.projections import Projection
 from lapwing.kernel.room.room import Room
@@ -31,9 +27,8 @@ BOX = coordinates_of(("line", "line or missing", "list of 3"))
 FLAGS = coordinates_of(("line", "line"))
 CUTS = cut_cells([[1], [1]], [0])
 
+
 # ------------------------------------------------------------------------------------------------ what is refused
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -209,8 +204,6 @@ def test_the_paper_s_bound_is_for_replaced_rows_only():
 
 
 # ------------------------------------------------------------------------------------------------ shapes and pairs
-
-
 @pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
 def test_the_noise_is_that_of_the_sensitivity(relation):
     question = moment_asked(coordinates_of(("line",) * 4), cost=Budget.pure("1/2"))
@@ -229,7 +222,6 @@ def test_the_loss_of_a_change_whose_square_passes_64_bits_is_exact():
 
 
 # ---------------------------------------------------------------------------------------------------- in the room
-
 SCHEMA = Schema.from_dict(
     {"fields": [{"name": name, "type": "boolean", "constraints": {"required": True}} for name in ("c0", "c1")]}
 )
@@ -262,3 +254,40 @@ def test_no_question_that_was_made_fails_because_of_the_rows(question, rows):
     (answer,) = room(rows=rows).ask(question)
 
     assert answer.values.shape == question.shape
+
+
+LATTICE = lattice_cells([[1], [1]], spacing=1, norm=4)
+
+
+def test_an_answer_of_another_shape_or_type_is_refused():
+    question, law = sums_asked(FLAGS, LATTICE), NoiseLaw("laplace", Fraction(1))
+
+    for values in (np.zeros((2, 5), dtype=np.int64), np.zeros((5, 2)), np.zeros(10, dtype=np.int64)):
+        with pytest.raises(ParameterError, match="an answer to CellSums must be int64 of shape \\(5, 2\\), got"):
+            NoisySums(question, values, law)
+    with pytest.raises(
+        ParameterError, match="an answer of shape \\(5, 2\\) must hold 10 counts; the record is damaged"
+    ):
+        NoisySums.read(question, {"values": pack_counts(np.zeros(10**6, dtype=np.int64)), "noise": {}})
+
+
+def packed(*shape, fill=0):
+    return pack_counts(np.full(shape, fill, dtype=np.int64))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"shape": [2, 0], "directions": packed(2, 0), "origin": [], "norm": 2**60},
+        {"shape": [2, 2], "directions": packed(2, 2), "origin": [0, 0], "norm": 36 * 10**6},
+        {"shape": [2, 3], "directions": packed(2, 3), "origin": [0, 0, 0], "norm": 10**4},
+        {"shape": [2, 64], "directions": packed(2, 64), "origin": [0] * 64, "norm": 10**4},
+        {"shape": [2, 64], "directions": packed(2, 64), "origin": [0] * 64, "norm": 3},
+    ],
+)
+def test_a_lattice_of_too_many_points_is_refused(changes):
+    record = sums_asked(FLAGS, LATTICE).to_dict()
+    record["projection"] |= changes
+
+    with pytest.raises((ParameterError, CapacityError)):
+        question_from_dict(record)
