@@ -1,4 +1,4 @@
-"""Rows come in the layout of the input or of any frame: library, order of columns and types, and none of its cells."""
+"""Layouts of frames: which kinds of columns are read, at which widths, and what neighbours have in common."""
 
 import datetime as dt
 import io
@@ -15,7 +15,7 @@ from sklearn.preprocessing import OneHotEncoder
 import lapwing as lw
 from helpers.linked_homes import SCHEMA as HOMES
 from helpers.linked_homes import tables
-from helpers.sorted_columns import NAMES, NUMPY, PANDAS, SCHEMA, TABLE, TEXT, types
+from helpers.sorted_columns import NAMES, NUMPY, PANDAS, SCHEMA, TABLE, TEXT, cells, types
 from lapwing.errors import DataError, ParameterError
 from lapwing.rows.entry import source_of
 from lapwing.rows.kinds import FrameLayout
@@ -88,8 +88,6 @@ FAMILIES = {
         },
     ),
 }  # fmt: skip
-
-
 UNIT = "us" if int(pd.__version__.partition(".")[0]) > 2 else "ns"
 
 
@@ -202,8 +200,6 @@ def test_records_give_the_order_of_the_schema_whichever_comes_first():
 
 
 # -- What is never taken from the input: values, other columns.
-
-
 def test_categories_are_those_of_the_schema_whatever_the_input_lists(release):
     secret = ["Secretville", "Borg", "Ales", "Ystad"]
     cells = TABLE["town"].to_list()
@@ -270,8 +266,6 @@ def test_a_zone_of_ones_own_is_utc(release):
 
 
 # -- What a type cannot hold.
-
-
 def test_a_type_that_does_not_hold_the_schemas_range_is_widened(release):
     short = {"age": pd.array([1], "Int8"), "day": pd.Series([pd.NaT], dtype="datetime64[ns]")}
     frame = PANDAS.head(1).assign(**short)
@@ -292,8 +286,6 @@ def test_types_of_another_sort_give_way_to_the_schemas(release):
 
 
 # -- Settings.
-
-
 @pytest.mark.parametrize(
     ("like", "code", "said"),
     [
@@ -360,3 +352,177 @@ def test_missing_texts_are_what_encoders_take_and_those_of_nullable_text_are_not
     assert OneHotEncoder().fit(plain).categories_[0].tolist()[:3] == ["Ales", "Borg", "Ystad"]
     with pytest.raises(TypeError):
         OneHotEncoder().fit(nullable)
+
+
+WHOLE = [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
+WIDTHS = [*WHOLE, "float32"]
+LIMITS = {name: (int(np.iinfo(name).min), int(np.iinfo(name).max)) for name in WHOLE} | {"float32": (-(2**24), 2**24)}
+
+
+def nullable(width):
+    """Return what pandas and Polars both call a type of their own that may be missing."""
+    return {"u": "UInt", "i": "Int", "f": "Float"}[width[0]] + width.lstrip("uintfloa")
+
+
+CONTAINERS = {
+    "numpy": lambda width: pd.DataFrame({"a": np.zeros(2, width), "b": np.zeros(2, width)}),
+    "nullable": lambda width: pd.DataFrame({name: pd.array([0, 1], nullable(width)) for name in "ab"}),
+    "arrow in pandas": lambda width: pd.DataFrame(
+        {name: pd.array([0, 1], pd.ArrowDtype(pa.type_for_alias(width))) for name in "ab"}
+    ),
+    "arrow": lambda width: pa.table({name: pa.array([0, 1], pa.type_for_alias(width)) for name in "ab"}),
+    "polars": lambda width: pl.DataFrame(
+        {name: pl.Series([0, 1], dtype=getattr(pl, nullable(width))) for name in "ab"}
+    ),
+}
+WIDER = {
+    "numpy": "int64",
+    "nullable": "Int64",
+    "arrow in pandas": "int64[pyarrow]",
+    "arrow": "int64",
+    "polars": "Int64",
+}
+
+
+def widths_types(frame):
+    names = frame.schema.types if isinstance(frame, pa.Table) else frame.dtypes
+    return [str(each) for each in names]
+
+
+def released(low, high, *, special=(), required=True):
+    """Return a release of two columns of which every cell is the same, far inside of their bounds."""
+    more = {"special": list(special)} if special else {}
+    bounds = {"minimum": low, "maximum": high, "required": required}
+    schema = {"fields": [{"name": name, "type": "integer", "constraints": bounds, **more} for name in "ab"]}
+    rows = pl.DataFrame({name: [min(high, max(low, 1))] * 50 for name in "ab"})
+    return lw.synthesize(rows, schema, epsilon=1, mechanism="Independent", seed=1)
+
+
+@pytest.mark.parametrize("container", CONTAINERS)
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_short_type_is_kept_if_the_bounds_fit_and_never_by_the_rows(width, container):
+    low, high = LIMITS[width]
+    low, high = max(low, -(2**50)), min(high, 2**50)
+    like = CONTAINERS[container](width)
+
+    fits, beyond = released(low, high), released(low, high + 1)
+
+    for rows in (0, 1, 50):
+        assert widths_types(fits.sample(rows, seed=rows, like=like)) == widths_types(like)
+        if high < 2**50:  # a cell of 1 would fit all the same
+            assert widths_types(beyond.sample(rows, seed=rows, like=like)) == [WIDER[container]] * 2
+
+
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_special_values_count_as_bounds_do(container):
+    like = CONTAINERS[container]("uint8")
+
+    assert widths_types(released(0, 250, special=[255]).sample(5, like=like)) == widths_types(like)
+    assert widths_types(released(0, 250, special=[-1]).sample(5, like=like)) == [WIDER[container]] * 2
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_where_a_row_may_be_missing_numpy_has_floats_whether_one_is_or_not(width):
+    release = released(0, 100, required=False)
+
+    for container, like in CONTAINERS.items():
+        expected = (
+            ("float32" if width == "float32" else "float64") if container == "numpy" else widths_types(like(width))[0]
+        )
+        assert all(widths_types(release.sample(n, like=like(width))) == [expected] * 2 for n in (0, 1, 50))
+
+
+@pytest.mark.parametrize(
+    ("field", "is_kept"),
+    [
+        ({"constraints": {"minimum": 0, "maximum": 1}}, True),
+        ({"constraints": {"minimum": 0, "maximum": 100}, "resolution": 0.1}, True),
+        ({"constraints": {"minimum": 0, "maximum": 10_000_000}, "resolution": 0.1}, False),
+        ({"constraints": {"minimum": 16_000_000, "maximum": 16_000_010}, "resolution": 0.25}, False),
+        ({"constraints": {"minimum": 0, "maximum": 2**23}, "resolution": 0.5}, True),
+        ({"constraints": {"minimum": 0, "maximum": 2**23 + 2}, "resolution": 0.5}, False),
+        ({"categories": [0.1, 0.2]}, True),
+        ({"categories": [0.1, 0.10000000001]}, False),
+        ({"constraints": {"minimum": 0, "maximum": 1}, "special": [99_999_999]}, False),
+        ({"constraints": {"minimum": 0, "maximum": 1e39}}, False),
+    ],
+)
+def test_single_precision_is_kept_where_it_tells_the_values_of_the_schema_apart(field, is_kept):
+    schema = {"fields": [{"name": name, "type": "number", **field} for name in "ab"]}
+    release = lw.synthesize(
+        pl.DataFrame({"a": [0.1] * 20, "b": [0.1] * 20}), schema, epsilon=1, mechanism="Independent"
+    )
+
+    for like in (CONTAINERS["numpy"]("float32"), CONTAINERS["polars"]("float32")):
+        assert {each.lower() for each in widths_types(release.sample(3, like=like))} == {
+            "float32" if is_kept else "float64"
+        }
+
+
+NEIGHBOURS = {
+    "a number": ("hours", [1, 2, 3], [1, 2, None]),
+    "a short number": ("hours", np.array([1, 2, 3], dtype="int8"), [1, 2, None]),
+    "a number that must be there": ("age", [1, 2, 3], [1, 2, None]),
+    "a number that is a text": ("age", [1, 2, 3], [1, 2, "?"]),
+    "true or false": ("flag", [True, False, True], [True, False, None]),
+    "true or false that must be there": ("sure", [True, False, True], [True, False, None]),
+    "a number that is true or false": ("sure", [1, 0, 1], [1, 0, None]),
+    "the only number that is true or false": ("flag", [1, None, None], [None, None, None]),
+    "the only number": ("hours", [1, None, None], [None, None, None]),
+    "the only moment": ("seen", np.array(["2001-01-01", "NaT", "NaT"], "datetime64[us]"), [None, None, None]),
+    "a text": ("town", ["Ales", "Borg", "Ales"], ["Ales", "Borg", None]),
+    "the only text": ("town", ["Ales", None, None], [None, None, None]),
+    "a real": ("share", [0.5, 0.25, 1.0], [0.5, 0.25, None]),
+    "a real that is whole": ("share", [0, 1, 1], [0, 1, 0.5]),
+    "a moment": ("seen", [dt.datetime(2001, 1, 1)] * 3, [dt.datetime(2001, 1, 1)] * 2 + [None]),
+    "a category": ("town", pd.Categorical(["Ales", "Borg", "Ales"]), pd.Categorical(["Ales", "Borg", None])),
+    "the only category": ("town", pd.Categorical(["Ales", None, None]), pd.Categorical([None, None, None])),
+    "a nullable number": ("hours", pd.array([1, 2, 3], "Int16"), pd.array([1, 2, None], "Int16")),
+}
+
+
+@pytest.mark.parametrize("name", NEIGHBOURS)
+def test_types_are_the_same_whether_a_cell_of_the_input_is_missing_or_not(release, name):
+    column, one, other = NEIGHBOURS[name]
+    frames = [PANDAS.head(3).assign(**{column: pd.Series(each)}) for each in (one, other)]
+
+    found = [replace(release, layouts={"": layout_of(source_of(frame), SCHEMA)}) for frame in frames]
+
+    assert found[0].layout == found[1].layout
+    first, second = (each.sample(20, seed=1) for each in found)
+    pd.testing.assert_frame_equal(first, second)
+
+
+def test_most_of_these_neighbours_have_other_types_themselves():
+    changed = {
+        name
+        for name, (_, one, other) in NEIGHBOURS.items()
+        if pd.Series(one).dtype != pd.Series(other).dtype
+    }  # fmt: skip
+
+    assert {"a number", "a short number", "true or false", "a number that is a text", "a real that is whole"} <= changed
+
+
+def test_types_are_the_same_for_every_number_of_rows_and_seed(release):
+    found = [types(release.sample(n, seed=seed, like=PANDAS)) for n in (0, 1, 2, 50) for seed in range(5)]
+
+    assert all(each == NUMPY for each in found)
+
+
+def test_types_are_the_same_whether_any_cell_of_the_input_is_missing_and_whether_any_row_is():
+    whole = pd.DataFrame(cells(every=0)).astype(dict.fromkeys(["day", "seen"], "datetime64[us]"))
+    release = lw.synthesize(whole, SCHEMA, epsilon=1000, mechanism="Independent", seed=1)
+
+    rows = release.sample(50)
+
+    assert not rows.isna().any(axis=None)
+    assert types(whole)["hours"] == "int64"
+    assert types(rows) == NUMPY
+
+
+def test_rows_for_conditions_come_in_the_layout_too(release):
+    given = release.sample(where=pd.DataFrame({"hours": pd.array([1, None], "Int64")}, index=[7, 9]), like=PANDAS)
+
+    assert types(given) == NUMPY
+    assert given["hours"].isna().tolist() == [False, True]
+    assert given.index.tolist() == [7, 9]
