@@ -5,19 +5,47 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+import polars as pl
 
+from helpers import make
+from helpers.bits import ZeroNoiseBits
 from lapwing.engine.tables import pack, unpack
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
 from lapwing.kernel.questions.questions import RECORDS
 from lapwing.kernel.questions.select_worst.answer import misfits
 from lapwing.kernel.questions.select_worst.question import SelectWorst
+from lapwing.kernel.room.room import Room
+from lapwing.kernel.room.transcript import NoTranscript
+from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.shared.base import Mechanism
 from lapwing.mechanisms.shared.one_way import one_way_law, one_way_questions, pooled_total
 from lapwing.model.certificate.certificate import Statement
 from lapwing.model.certificate.cost_lines import PlannedRelease
 from lapwing.model.model import Indexed, ReleasedModel
+from lapwing.rows.source import code_table
 from lapwing.schema.groupings.grouping import Grouping, evenly, identity, interval_grouping, lookup
+from lapwing.schema.schemas import Schema
+
+NAMES = ("kind", "age", "flag")
+SCHEMA = Schema.from_dict(
+    {
+        "fields": [
+            make.field("kind", ["a", "b", "c"], required=True),
+            make.field("age", (0, 11)),
+            make.field("flag", bool),
+        ]
+    }
+)
+DATA = pl.DataFrame(
+    {
+        "kind": ["a", "b", "b", "zzz", "c", "a", "a"],
+        "age": ["0", "11", "5", "6", None, "99", "3"],
+        "flag": ["true", "false", None, "true", "true", "false", "?"],
+    }
+)
+TERMS = Terms(relation="add-remove")
+TWO = Budget.pure(2)
 
 
 def levels_of(domain, groups=4):
@@ -60,6 +88,21 @@ def question(columns, levels, candidates, *, estimates=None, penalties=None, eps
         epsilon=epsilon,
         notion=notion,
     )
+
+
+LEVELS = tuple(levels_of(SCHEMA.field(name).domain) for name in NAMES)
+PAIRS = tables_over(LEVELS, (2,))
+SOURCE = code_table(DATA, SCHEMA)
+
+
+def asked(**parts):
+    """Return a question about pairs of the three columns."""
+    return question(NAMES, LEVELS, PAIRS, **parts)
+
+
+def room(*, source=SOURCE, bits=None, budget=TWO, terms=TERMS, recorded=()):
+    """Return a room of seven rows."""
+    return Room(source, SCHEMA, terms, budget, bits=bits or ZeroNoiseBits(), sink=NoTranscript(), recorded=recorded)
 
 
 def random_question(rng, schema, *, candidates=None, ways=(1, 2, 3), epsilon=Fraction(1, 2), notion="pure"):

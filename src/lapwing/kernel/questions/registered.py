@@ -36,7 +36,7 @@ REGISTERED: Final[Mapping[type[Question], type[Answer]]] = {
 }
 """The closed set, and what answers each.
 
-What lacks a part is a type error here, or refused by `tests/unit/test_registered_questions.py`.
+What lacks a part is a type error here, or refused by `tests/unit/test_questions.py`.
 """
 
 KINDS: Final = {each.kind: each for each in REGISTERED}

@@ -1,65 +1,45 @@
-"""What the room keeps of exact tables between selections: counted once, within a limit, and fast."""
+"""Exact counts of coded rows: by keys, in narrow numbers, and in tables of any kind."""
 
 import copy
+from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
+from itertools import combinations
 from typing import ClassVar
 
 import numpy as np
 import polars as pl
 import pytest
 
-from helpers.bits import SeededBits, ZeroNoiseBits
+from helpers.bits import SeededBits
 from helpers.selections import (
+    DATA,
+    LEVELS,
+    NAMES,
+    PAIRS,
+    SCHEMA,
+    SOURCE,
     CountingSource,
+    asked,
     exact_cells,
-    levels_of,
     question,
+    room,
     rows_of,
     scores_by_hand,
     scores_of,
-    tables_over,
 )
 from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
 from lapwing.kernel.questions.select_worst.answer import misfit_sums
-from lapwing.kernel.room.room import Room
-from lapwing.kernel.room.transcript import NoTranscript
-from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.adaptive.mechanism import Adaptive
+from lapwing.rows import cache, counting, source
 from lapwing.rows import exact_tables as counted
+from lapwing.rows.counting import _MANY, KeyedColumn, count_keys, count_tables
 from lapwing.rows.source import code_table
-from lapwing.schema.groupings.grouping import Grouping, identity, prefix_grouping
+from lapwing.schema.groupings.domains import Domain
+from lapwing.schema.groupings.grouping import Grouping, evenly, identity, prefix_grouping
 from lapwing.schema.schemas import Schema
-
-FIELDS = [
-    {"name": "kind", "type": "string", "categories": ["a", "b", "c"], "constraints": {"required": True}},
-    {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 11}},
-    {"name": "flag", "type": "boolean"},
-]
-SCHEMA = Schema.from_dict({"fields": FIELDS})
-NAMES = ("kind", "age", "flag")
-LEVELS = tuple(levels_of(SCHEMA.field(name).domain) for name in NAMES)
-PAIRS = tables_over(LEVELS, (2,))
-DATA = pl.DataFrame(
-    {
-        "kind": ["a", "b", "b", "zzz", "c", "a", "a"],
-        "age": ["0", "11", "5", "6", None, "99", "3"],
-        "flag": ["true", "false", None, "true", "true", "false", "?"],
-    }
-)
-TERMS = Terms(relation="add-remove")
-TWO = Budget.pure(2)
-SOURCE = code_table(DATA, SCHEMA)
-
-
-def asked(**parts):
-    return question(NAMES, LEVELS, PAIRS, **parts)
-
-
-def room(*, source=SOURCE, bits=None, budget=TWO, terms=TERMS, recorded=()):
-    return Room(source, SCHEMA, terms, budget, bits=bits or ZeroNoiseBits(), sink=NoTranscript(), recorded=recorded)
 
 
 def test_each_set_of_columns_is_counted_once_and_not_again():
@@ -337,3 +317,148 @@ def test_counts_by_code_take_room_from_tables():
         passes.append(len(source.passes))
 
     assert passes == [3, 2]
+
+
+def column(size):
+    return identity(Domain(size, 0, missing=False, ordered=True, continuous=False))
+
+
+@pytest.mark.parametrize("sizes", [(127,), (128,), (129,), (255, 1), (1, 256), (181, 181), (182, 181), (256, 256)])
+def test_every_cell_is_counted_once_whatever_the_width(sizes):
+    # The misfit group of each column makes one more.
+    groupings = [column(size) for size in sizes]
+    shape = [grouping.groups for grouping in groupings]
+    cells = np.indices(shape).reshape(len(sizes), -1)
+    codes = {f"c{place}": each.astype(np.int32) for place, each in enumerate(cells)}
+
+    table = tuple((f"c{place}", grouping) for place, grouping in enumerate(groupings))
+    (found,) = count_tables([codes], [table])
+
+    assert found.dtype == np.int64
+    assert (found == 1).all()
+    assert found.size == np.prod(shape)
+
+
+@pytest.mark.parametrize("height", [1, 8191, 20_000])
+def test_many_tables_at_once_are_those_of_a_loop_over_the_rows(height):
+    rng = np.random.default_rng(height)
+    sizes = (2, 3, 9, 100, 300, 70_000, 5, 2**20)
+    domains = [Domain(size, 1, missing=True, ordered=True, continuous=False) for size in sizes]
+    chunks = [
+        {f"c{place}": rng.integers(0, each.last + 1, height).astype(each.dtype) for place, each in enumerate(domains)}
+        for _ in range(5)
+    ]
+    axes = [
+        (f"c{place}", each) for place, domain in enumerate(domains) for each in (evenly(domain, 4), identity(domain))
+    ]
+    few = [axis for axis in axes if axis[1].groups < 400]
+    tables = [(), (axes[-1],), *combinations(few, 2), *combinations(few[:5], 3), *combinations(few[:5], 4)]
+    assert sum(len(table) in (2, 3) for table in tables) > _MANY
+
+    found = count_tables(chunks, tables)
+
+    for table, counts in zip(tables, found, strict=True):
+        groups = [
+            np.concatenate([grouping.apply(chunk[name]) for chunk in chunks]).tolist() for name, grouping in table
+        ]
+        expected = Counter(zip(*groups, strict=True)) if table else {(): 5 * height}
+        shape = [grouping.groups for _, grouping in table]
+        assert counts.dtype == np.int64
+        assert {cell: int(counts.reshape(shape)[cell]) for cell in expected} == expected
+        assert counts.sum() == 5 * height
+
+
+SMALL = Domain(5, 0, missing=False, ordered=True, continuous=False)  # codes 0 to 4, misfit 5
+
+
+def keys_column(name, words, *, seed=0, groups=5, low=0):
+    """Return a column whose groups have random keys in some bits of their own."""
+    rng = np.random.default_rng(seed)
+    keys = np.zeros((groups, words), dtype=np.uint64)
+    keys[:, low // 64] = rng.permutation(8)[:groups].astype(np.uint64) << np.uint64(low % 64)
+    return KeyedColumn(name, identity(SMALL), keys)
+
+
+def by_hand(chunks, columns):
+    """Return a Counter of tuples of words, row by row."""
+    found = Counter()
+    for chunk in chunks:
+        for row in range(len(next(iter(chunk.values())))):
+            groups = [int(chunk[each.name][row]) for each in columns]
+            if all(group < len(each.keys) for group, each in zip(groups, columns, strict=True)):
+                parts = np.array([each.keys[group] for group, each in zip(groups, columns, strict=True)])
+                found[tuple(np.bitwise_or.reduce(parts, axis=0).tolist())] += 1
+    return found
+
+
+def as_counter(keys, counts):
+    return Counter(dict(zip(map(tuple, keys.T.tolist()), counts.tolist(), strict=True)))
+
+
+def chunks_of(rng, sizes, names=("a", "b", "c")):
+    return [{name: rng.integers(0, 6, size).astype(np.uint8) for name in names} for size in sizes]
+
+
+COLUMNS = {
+    1: [keys_column("a", 1, low=61), keys_column("b", 1, seed=1, low=30), keys_column("c", 1, seed=2)],
+    2: [keys_column("a", 2, low=61), keys_column("b", 2, seed=1, low=64), keys_column("c", 2, seed=2, low=125)],
+    3: [keys_column("a", 3, low=0), keys_column("b", 3, seed=1, low=70), keys_column("c", 3, seed=2, low=189)],
+}
+
+
+@pytest.mark.parametrize("sizes", [[], [0], [1], [50], [7, 0, 13, 400, 1]])
+@pytest.mark.parametrize("words", [1, 2, 3])
+def test_keys_are_those_of_counting_row_by_row(words, sizes):
+    chunks = chunks_of(np.random.default_rng(words), sizes)
+
+    keys, counts = count_keys(iter(chunks), COLUMNS[words])
+
+    assert as_counter(keys, counts) == by_hand(chunks, COLUMNS[words])
+    assert keys.shape == (words, len(counts))
+    assert (keys.dtype, counts.dtype) == (np.uint64, np.int64)
+
+
+@pytest.mark.parametrize("words", [1, 2, 3])
+@pytest.mark.parametrize("compact", [0, 1, 20, 10**6])
+def test_merging_often_or_never_gives_the_same(words, compact, monkeypatch):
+    chunks = chunks_of(np.random.default_rng(3), [30] * 20)
+    expected = by_hand(chunks, COLUMNS[words])
+    monkeypatch.setattr(counting, "_COMPACT_ROWS", compact)
+    monkeypatch.setattr(counting, "_COUNT_ROWS", 8)
+
+    keys, counts = count_keys(chunks, COLUMNS[words])
+
+    assert as_counter(keys, counts) == expected
+    assert keys.T.tolist() == sorted(keys.T.tolist())
+
+
+KEYS_SCHEMA = Schema.from_dict(
+    {
+        "fields": [
+            {"name": name, "type": "integer", "constraints": {"minimum": 0, "maximum": 4, "required": True}}
+            for name in "abc"
+        ]
+    }
+)
+RNG = np.random.default_rng(0)
+FRAME = pl.DataFrame({name: [(0, 1, 2, 3, 4, None)[i] for i in RNG.integers(0, 6, 3000)] for name in "abc"})
+
+
+@pytest.mark.parametrize("words", [1, 2])
+def test_streamed_shuffled_and_kept_rows_have_the_same_keys(words, monkeypatch, tmp_path):
+    kept = code_table(FRAME, KEYS_SCHEMA).count_keys(COLUMNS[words])
+    shuffled = code_table(FRAME.sample(fraction=1, shuffle=True, seed=4), KEYS_SCHEMA).count_keys(COLUMNS[words])
+    path = tmp_path / "rows.csv"
+    FRAME.write_csv(path)
+    monkeypatch.setattr(cache, "CACHE_BYTES", 0)
+    monkeypatch.setattr(source, "MAX_CHUNK_ROWS", 100)
+    monkeypatch.setattr(source, "_LEAST_CHUNK_ROWS", 100)
+    again = code_table(path, KEYS_SCHEMA)
+
+    streamed = again.count_keys(COLUMNS[words])
+
+    assert type(again).__name__ == "_Streamed"
+    for keys, counts in (shuffled, streamed):
+        assert (keys == kept[0]).all()
+        assert (counts == kept[1]).all()
+    assert kept[1].sum() == FRAME.drop_nulls().height
