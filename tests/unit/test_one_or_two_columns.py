@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 import lapwing as lw
+from helpers import make
 from lapwing.extras.evaluate.metrics.samples import wasserstein_line
 
 pytestmark = pytest.mark.filterwarnings("ignore::lapwing.errors.CertificateWarning")
@@ -40,11 +41,7 @@ def test_zeros_of_most_rows_stay_zeros(rng, epsilon):
 
 def test_midnights_stay_midnights(rng):
     days = [dt.datetime(2021, 1, 1) + dt.timedelta(days=int(day)) for day in rng.choice([3, 40, 200, 300], ROWS)]
-    field = {
-        "name": "seen",
-        "type": "datetime",
-        "constraints": {"minimum": "2021-01-01T00:00:00", "maximum": "2021-12-31T23:59:59"},
-    }
+    field = make.field("seen", ("2021-01-01T00:00:00", "2021-12-31T23:59:59"))
     rows = released(pl.DataFrame({"seen": days}), field).sample()
     assert float(rows["seen"].is_in(days).mean()) > 0.99  # noise may fill a cell with a few
 

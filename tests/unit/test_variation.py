@@ -1,10 +1,18 @@
+"""How far a synthetic table varies: overlays, moments, and total variation."""
+
 import math
 
 import numpy as np
 import pytest
 
+from helpers.cases import spread
+from helpers.findings import schema_of
 from lapwing.errors import CapacityError, ParameterError
+from lapwing.extras.evaluate.metrics import moments
+from lapwing.extras.evaluate.metrics.bars import MOST_BARS, choose_bars
 from lapwing.extras.evaluate.metrics.metric import bootstrap_rows, independent_columns
+from lapwing.extras.evaluate.metrics.moments import MOST_CATEGORIES, coded_rows, compare_moments, coordinates
+from lapwing.extras.evaluate.metrics.overlays import GRID, LISTED, coordinate_pairs, overlay_columns
 from lapwing.extras.evaluate.metrics.tables.variation import Variation, compare_tables
 from lapwing.model.compared import choose_tables, compared_cells
 from lapwing.schema.groupings.domains import Domain
@@ -27,30 +35,6 @@ def rows_of(schema, rng, rows, low=0, high=None):
 
 def table_variations(real, other, schema, *, ways=(1, 2, 3), rng):
     return compare_tables(real, other, schema, choose_tables(schema, ways=ways, rng=rng))
-
-
-@pytest.mark.parametrize("schema", [flags(4), wide(4)], ids=["few cells", "many cells"])
-def test_a_table_is_at_distance_0_from_itself_in_another_order(schema):
-    rng = np.random.default_rng(1)
-    real = rows_of(schema, rng, 1000)
-    order = rng.permutation(1000)
-    twice = {name: np.tile(column[order], 2) for name, column in real.items()}
-
-    found = table_variations(real, twice, schema, rng=rng)
-
-    assert [each.ways for each in found] == [1, 2, 3]
-    assert all((each.distances == 0).all() for each in found)
-
-
-def test_missing_and_special_values_and_misfits_are_cells_of_their_own():
-    field = {"name": "x", "type": "number", "constraints": {"minimum": 0, "maximum": 1, "required": True}}
-    schema = Schema.from_dict({"fields": [field | {"special": [-1, 2]}]})
-    values = schema.columns[0].domain.values
-    real = {"x": np.array([values - 1, values, values + 1, values + 2])}
-
-    for code in (values - 1, values, values + 1, values + 2):
-        (found,) = table_variations(real, {"x": np.array([code])}, schema, ways=[1], rng=np.random.default_rng(0))
-        assert found.maximum == 0.75
 
 
 @pytest.mark.parametrize(
@@ -164,3 +148,347 @@ def test_a_bootstrap_keeps_rows_and_shuffled_columns_keep_columns():
     assert (np.sort(shuffled["a"]) == first).all()
     # One row in a thousand fits together by chance: more than 20 has probability below 1e-17.
     assert np.count_nonzero(shuffled["b"] == shuffled["a"] + 5) < 20
+
+
+FLAG = {"name": "c", "type": "boolean", "constraints": {"required": True}}
+MAYBE = {"name": "c", "type": "boolean"}
+AGE = {"name": "c", "type": "integer", "constraints": {"minimum": 10, "maximum": 14}, "special": [-1]}
+HEIGHT = {"name": "c", "type": "number", "constraints": {"minimum": 0, "maximum": 3, "required": True}}
+SEX = {"name": "c", "type": "string", "categories": ["f", "m"], "constraints": {"required": True}}
+SIDE = {"name": "c", "type": "string", "categories": ["l", "m", "r"], "constraints": {"required": True}}
+ONLY = {"name": "c", "type": "string", "categories": ["x"]}
+MANY = {"name": "c", "type": "string", "categories": [f"v{n}" for n in range(100)]}
+
+
+def vectors(field, codes):
+    return coded_rows({"c": np.array(codes)}, Schema.from_dict({"fields": [field]}).columns).tolist()
+
+
+@pytest.mark.parametrize(
+    ("field", "codes", "expected"),
+    [
+        (FLAG, [0, 1], [[0], [1]]),
+        (MAYBE, [0, 1, 2], [[0, 0], [1, 0], [0, 1]]),
+        (SEX, [0, 1], [[0], [1]]),
+        (SIDE, [0, 2, 3], [[1, 0, 0], [0, 0, 1], [0, 0, 0]]),  # the last is a misfit
+        (AGE, [0, 1, 4, 5, 6], [[0, 0], [0.25, 0], [1, 0], [0, 1], [0, 1]]),
+        (HEIGHT, [0, 2**32 - 1, 2**32], [[0], [1], [0]]),
+        (ONLY, [0, 1], [[1, 0], [0, 1]]),
+    ],
+)
+def test_a_column_has_the_coordinates_of_its_kind(field: dict, codes: list, expected: list) -> None:
+    assert vectors(field, codes) == expected
+
+
+def test_columns_of_many_categories_share_coordinates_in_runs() -> None:
+    found = np.array(vectors(MANY, range(101)))
+
+    assert found.shape == (101, MOST_CATEGORIES + 1)
+    assert (found.sum(axis=1) == 1).all()
+    assert set(found[:100].sum(axis=0).tolist()) == {0, 3, 4}
+    assert (np.diff(found[:100].argmax(axis=1)) >= 0).all()
+    assert found[100, -1] == 1
+
+
+@pytest.mark.parametrize("field", [FLAG, MAYBE, AGE, HEIGHT, SEX, SIDE, ONLY, MANY])
+def test_every_column_adds_at_most_one_to_the_squared_length(field: dict) -> None:
+    domain = Schema.from_dict({"fields": [field]}).columns[0].domain
+    codes = np.unique(np.linspace(0, domain.size - 1, 300).astype(np.int64))
+
+    found = np.array(vectors(field, codes))
+
+    assert found.shape[1] == coordinates(domain)
+    assert found.min() >= 0
+    assert np.square(found).sum(axis=1).max() <= 1
+
+
+# Sums of a few thousand numbers of size 1, divided by their number.
+ROUNDED = 1e-12
+
+
+def moments_flags(columns):
+    field = {"type": "boolean", "constraints": {"required": True}}
+    return Schema.from_dict({"fields": [{"name": f"c{place}", **field} for place in range(columns)]})
+
+
+def codes(rows):
+    return {f"c{place}": cells for place, cells in enumerate(np.array(rows).T)}
+
+
+def figures(real, other, schema, seed=0):
+    """Return the figures of one other table by key."""
+    found = compare_moments(real, {"other": other}, schema, rng=np.random.default_rng(seed))
+    return {each.metric.key: each for each in found}
+
+
+def values(real, other, schema):
+    return {key: each.values["other"].value for key, each in figures(real, other, schema).items()}
+
+
+def test_averages_of_groups_keep_to_the_bound() -> None:
+    fine = {"type": "integer", "constraints": {"minimum": 0, "maximum": 2**20, "required": True}}
+    schema = Schema.from_dict({"fields": [{"name": f"c{place}", **fine} for place in range(4)]})
+    rows = np.random.default_rng(2).integers(0, 2**20, (600, 4)) ** 2 // 2**20
+    # 60 groups of 10 neighbours along the first column, each row replaced by the average of its group.
+    groups = rows[np.argsort(rows[:, 0])].reshape(60, 10, 4)
+    averages = np.repeat(groups.mean(axis=1).round().astype(np.int64), 10, axis=0)
+
+    found = values(codes(rows), codes(averages), schema)
+
+    assert found["covariance_loss"] > 0.01
+    for degree in (2, 3):
+        assert found[f"moment_bound_{degree}"] == pytest.approx(4**degree * found["covariance_loss"], abs=ROUNDED)
+        assert 0.01 < found[f"moment_loss_{degree}"] <= found[f"moment_bound_{degree}"]
+    # Averaging loses covariance alone, so that the second moment loses as much; rounding to 2**-20 adds less than 1e-5.
+    assert found["moment_loss_2"] == pytest.approx(found["covariance_loss"], abs=1e-5)
+
+
+def test_samples_of_rows_are_right_within_their_standard_error(monkeypatch) -> None:
+    rng = np.random.default_rng(3)
+    real = (rng.random((8000, 5)) < 0.3).astype(int)
+    other = np.where(rng.random((8000, 1)) < 0.4, real[:, [0]], real) | (rng.random((8000, 5)) < 0.2)
+    whole = figures(codes(real), codes(other), moments_flags(5))
+
+    monkeypatch.setattr(moments, "MOST_ROWS", 2000)
+    some = figures(codes(real), codes(other), moments_flags(5))
+
+    for key, exact in whole.items():
+        found, expected = some[key].values["other"], exact.values["other"]
+        assert (exact.rows, expected.standard_error) == (None, 0)
+        assert some[key].rows == 2000
+        assert 0 < found.standard_error < 0.2 * expected.value
+        # Four standard errors, which eight blocks know to a quarter.
+        assert found.value == pytest.approx(expected.value, abs=5 * found.standard_error)
+        assert found.value != expected.value
+
+
+def test_wide_tables_are_compared_on_some_columns(monkeypatch) -> None:
+    monkeypatch.setattr(moments, "MOST_COORDINATES", 9)
+    monkeypatch.setattr(moments, "MOST_BY_THREES", 4)
+    rows = np.random.default_rng(5).integers(0, 2, (40, 12))
+
+    found = figures(codes(rows), codes(rows[:30]), moments_flags(12))
+
+    assert [found[f"marginal_error_{way}"].columns for way in (1, 2, 3)] == [9, 9, 4]
+    assert found["moment_bound_2"].columns == 9
+    assert found["moment_bound_3"].columns == 4
+
+
+MIXED = Schema.from_dict(
+    {
+        "fields": [
+            {"name": "real", "type": "number", "constraints": {"minimum": 0, "maximum": 1}},
+            {"name": "flag", "type": "boolean"},
+            {"name": "place", "type": "string", "categories": [f"p{n}" for n in range(400)]},
+            {"name": "only", "type": "string", "categories": ["x"]},
+        ]
+    }
+)
+
+
+@pytest.mark.parametrize("code", ["first", "last regular", "last"])
+@pytest.mark.parametrize(("rows", "others"), [(1, 1), (1, 3), (20_000, 2)])
+def test_odd_tables_have_finite_figures(code: str, rows: int, others: int) -> None:
+    def table(size):
+        places = {"first": 0, "last regular": -2, "last": -1}
+        return {
+            column.name: np.full(size, range(column.domain.size)[places[code]], dtype=column.domain.dtype)
+            for column in MIXED.columns
+        }
+
+    found = values(table(rows), table(others), MIXED)
+
+    assert max(found.values()) < ROUNDED
+    assert len(found) == 8
+
+
+OVERLAYS_AGE = {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 120, "required": True}}
+MONEY = {"name": "money", "type": "integer", "constraints": {"minimum": 0, "maximum": 1_000_000}}
+
+
+def measured(kind="number", low=0, high=1, **more):
+    return {"name": "x", "type": kind, "constraints": {"minimum": low, "maximum": high}, **more}
+
+
+def overlay(field, real, synthetic=None):
+    """Return the overlay of one column; the synthetic codes are the real ones if left out."""
+    codes = [{field["name"]: np.asarray(each)} for each in (real, real if synthetic is None else synthetic)]
+    return overlay_columns(codes[0], codes[1], schema_of(field)).columns[0]
+
+
+def total(shares, found, place):
+    gaps = [pair[place] for pair in (found.missing, found.misfit) if pair is not None]
+    return shares.sum() + sum(each[1 + place] for each in (*found.special, *found.frequent)) + sum(gaps)
+
+
+FIELDS = [
+    OVERLAYS_AGE,
+    MONEY,
+    measured(),
+    measured(low=-1e300, high=7e299),
+    measured(low=0, high=5e-324),
+    measured(low=1e15, high=1e15 + 1),
+    measured(low=3, high=3),
+    measured(low=-3.5, high=1000, resolution=0.25),
+    measured("integer", -(10**9), 10**9),
+    measured("integer", -(2**50), 2**50, special=[7e15]),
+    measured("integer", 5, 2**40, resolution=100),
+    measured("date", "2020-01-01", "2020-01-31"),
+    measured("date", "1900-01-01", "2026-01-01"),
+    measured("date", "0001-01-01", "9999-12-31"),
+    measured("date", "2020-01-15", "2030-01-01", resolution="week"),
+    measured("date", "2020-01-15", "2030-01-01", resolution="month"),
+    measured("datetime", "2020-01-15T06:30:00", "2020-01-15T06:31:30"),
+    measured("datetime", "2020-01-15", "2020-02-01", resolution="hour"),
+    measured("datetime", "0001-01-01", "9999-12-31"),
+    {"name": "x", "type": "boolean"},
+    {"name": "x", "type": "string", "categories": [f"c{i}" for i in range(100)]},
+    {"name": "x", "type": "string", "categories": [f"c{i}" for i in range(100)], "categoriesOrdered": True},
+]
+
+
+@spread(("field", FIELDS), ("shape", ["spread", "skewed", "one", "gaps"]))
+def test_the_shares_of_a_column_sum_to_1_whatever_its_kind_and_shape(field, shape):
+    rng = np.random.default_rng(1)
+    domain = schema_of(field).columns[0].domain
+    regular = {
+        "spread": rng.integers(0, domain.values, 500),
+        "skewed": (domain.values * rng.random(500) ** 12).astype(np.int64),
+        "one": np.full(500, domain.values // 3),
+        "gaps": np.full(500, domain.last),
+    }[shape]
+    synthetic = np.where(rng.random(300) < 0.2, domain.last, rng.integers(0, domain.size, 300))
+
+    found = overlay(field, regular, synthetic)
+
+    assert total(found.real, found, 0) == pytest.approx(1, abs=ROUNDED)
+    assert total(found.synthetic, found, 1) == pytest.approx(1, abs=ROUNDED)
+    assert len(found.labels) == len(found.starts) == len(found.real) == len(found.synthetic) <= MOST_BARS
+    assert len(set(found.labels)) == len(found.labels)
+    assert (found.missing is None) != (found.misfit is None)
+
+
+def test_numbers_lie_in_even_bars_with_round_ends_and_open_tails():
+    rng = np.random.default_rng(2)
+
+    found = overlay(MONEY, rng.normal(50_000, 9_000, 20_000).astype(np.int64).clip(0))
+
+    assert (found.kind, found.scale) == ("number", "even")
+    assert found.labels[0].startswith("below ")
+    assert found.labels[-1].startswith("from ")
+    assert found.starts[1] == "26,000"
+    assert found.labels[1] == "26,000-27,999"
+    assert found.real[[0, -1]].max() < 0.01
+
+
+def test_a_single_value_that_dwarfs_the_rest_is_told_apart():
+    codes = np.concatenate((np.zeros(900, dtype=np.int64), np.arange(100) * 50 + 1000))
+
+    found = overlay(MONEY, codes, codes[::-1])
+
+    assert found.frequent == (("0", 0.9, 0.9),)
+    assert found.real.max() < 0.02
+
+
+def test_a_single_value_that_synthetic_rows_miss_is_drawn():
+    codes = np.concatenate((np.zeros(900, dtype=np.int64), np.arange(100) * 50 + 1000))
+
+    found = overlay(MONEY, codes, np.arange(100))
+
+    assert found.frequent == ()
+    assert found.real.max() >= 0.9
+
+
+def test_skewed_numbers_lie_in_bars_that_widen_away_from_zero():
+    rng = np.random.default_rng(3)
+
+    found = overlay(MONEY, np.exp(rng.normal(6, 2, 5000)).astype(np.int64).clip(0, 10**6))
+
+    assert found.scale == "log"
+    assert np.count_nonzero(found.real > 0.02) > 10
+    assert "1000-1999" in found.labels or "1000-1499" in found.labels
+
+
+def test_few_values_have_a_bar_each_and_empty_ends_are_left_out():
+    found = overlay(measured("integer", 0, 9), [2, 2, 5], [4])
+
+    assert (found.labels, found.scale) == (("2", "3", "4", "5"), "values")
+    assert found.real.tolist() == [2 / 3, 0, 0, 1 / 3]
+    assert found.synthetic.tolist() == [0, 0, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("kind", "low", "high"),
+    [
+        ("date", "2020-01-01", "2021-12-31"),
+        ("date", "0001-01-01", "9999-12-31"),
+        ("datetime", "2020-01-15", "2020-02-01"),
+    ],
+)
+def test_bars_of_dates_are_equally_long_and_begin_as_they_are_called(kind, low, high):
+    field = schema_of(measured(kind, low, high)).columns[0]
+
+    found = choose_bars(field, np.arange(0, field.domain.values, field.domain.values // 700))
+
+    assert 30 < len(found.labels) == len(found.cuts) + 1 <= MOST_BARS
+    assert len(set(np.diff(found.cuts))) == 1
+    for label, start in zip(found.labels, found.starts, strict=True):
+        assert label.replace("T", " ").startswith(start)
+        assert len(start) == (10 if kind == "date" else 16)
+
+
+def test_categories_stand_by_real_share_with_the_rest_in_one_bar():
+    field = {"name": "x", "type": "string", "categories": [f"c{i}" for i in range(LISTED + 5)]}
+    codes = np.repeat(np.arange(LISTED + 5), np.arange(1, LISTED + 6))
+
+    found = overlay(field, codes, [0, 0, LISTED + 4, LISTED + 5])
+
+    assert found.labels[0] == f"c{LISTED + 4}"
+    assert found.labels[-1] == "5 others"
+    assert (found.others, found.is_ordered) == (5, False)
+    assert found.real[-1] == pytest.approx(15 / len(codes), abs=ROUNDED)
+    assert (found.synthetic[-1], found.missing) == (0.5, (0.0, 0.25))
+
+
+@pytest.mark.parametrize(
+    ("names", "pairs"),
+    [
+        (("lat", "lon"), (("lon", "lat"),)),
+        (("Latitude", "Longitude"), (("Longitude", "Latitude"),)),
+        (("pickup_lat", "pickup_lng", "dropoff_lat"), (("pickup_lng", "pickup_lat"),)),
+        (("homeLong", "homeLat", "z"), (("homeLong", "homeLat"),)),
+        (("x", "y", "z"), (("x", "y"),)),
+        (("easting", "northing"), (("easting", "northing"),)),
+        (("length", "width"), (("length", "width"),)),  # the only two measured numbers
+        (("length", "width", "height"), ()),
+        (("lat", "place"), (("lat", "place"),)),
+        (("lat",), ()),
+    ],
+)
+def test_coordinates_are_known_by_their_names(names, pairs):
+    assert coordinate_pairs(schema_of(*({**measured(), "name": name} for name in names))) == pairs
+
+
+def test_a_map_shows_the_city_and_not_the_bounds_of_the_schema():
+    rng = np.random.default_rng(4)
+    schema = schema_of(*({**measured(low=-180, high=180), "name": name} for name in ("lon", "lat")))
+    city = {name: (2**31 + rng.normal(0, 2**20, 4000)).astype(np.int64) for name in ("lon", "lat")}
+    other = {name: np.append(city[name][:999], [0]) for name in city}
+
+    found = overlay_columns(city, other, schema).maps[0]
+
+    assert (found.x, found.y, found.real.shape) == ("lon", "lat", (GRID, GRID))
+    assert found.x_edges[-1] - found.x_edges[0] < 1
+    assert found.real.sum() + found.outside[0] == pytest.approx(1, abs=ROUNDED)
+    assert 0 < found.outside[0] <= 0.04
+    assert found.synthetic.sum() + found.outside[1] == pytest.approx(1, abs=ROUNDED)
+
+
+def test_the_columns_of_a_map_go_to_the_right_and_its_rows_up():
+    schema = schema_of(*(measured("integer", 0, 9) | {"name": name} for name in ("x", "y")))
+    rows = {"x": np.array([2, 5, 5]), "y": np.array([1, 1, 4])}
+
+    found = overlay_columns(rows, rows, schema).maps[0]
+
+    assert (found.x_edges.tolist(), found.y_edges.tolist()) == ([2, 3, 4, 5, 6], [1, 2, 3, 4, 5])
+    assert found.real[0, 0] == found.real[0, 3] == found.real[3, 3] == pytest.approx(1 / 3, abs=ROUNDED)
