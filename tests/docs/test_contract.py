@@ -160,7 +160,7 @@ def options_in(text: str) -> set[str]:
 
 def options_offered(command: str) -> set[str]:
     """Return the options that a command's help lists, one of each line."""
-    said = lapwing(*command.split(), "--help")
+    said = lapwing(command, "--help")
     assert (said.status, said.err) == (0, ""), said
     lists = re.findall(r"^  (-[a-z-]+(?:, -[a-z-]+)*)", said.out, re.MULTILINE)
     return {names.split(", ")[0] for names in lists}
@@ -193,7 +193,7 @@ def test_help_shows_the_built_commands_and_no_other():
 
 @pytest.mark.parametrize("command", [command for command, (_, built) in CONTRACT.items() if not built])
 def test_what_is_not_built_yet_is_refused(command):
-    said = lapwing(*command.split())
+    said = lapwing(command)
 
     assert said.status == 2
     assert "no such command" in said.error
@@ -202,7 +202,7 @@ def test_what_is_not_built_yet_is_refused(command):
 def test_every_help_text_says_something_on_every_option():
     for command in CONTRACT:
         if CONTRACT[command][1]:
-            out = lapwing(*command.split(), "--help").out
+            out = lapwing(command, "--help").out
             bare = re.findall(r"^  (--?[a-z]\S*(?: [A-Z]\S*)?)\s*$(?!\n {10,}\S)", out, re.MULTILINE)
             assert bare == [], command
 

@@ -3,6 +3,7 @@
 import contextlib
 import io
 import re
+import shlex
 from dataclasses import dataclass
 
 from lapwing.cli.main import execute
@@ -42,9 +43,9 @@ class Terminal(io.StringIO):
         return True
 
 
-def lapwing(*arguments: object) -> Said:
-    """Run one command line."""
+def lapwing(line: str, *more: object) -> Said:
+    """Run one command line, or the beginning of one and more arguments."""
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        status = execute([str(argument) for argument in arguments])
+        status = execute([*shlex.split(line), *(str(argument) for argument in more)])
     return Said(status, out.getvalue(), err.getvalue())

@@ -321,7 +321,7 @@ def test_every_example_runs_in_their_order(clinic, monkeypatch):
     monkeypatch.setattr("sys.stdin", io.StringIO(""))
     elsewhere = ("lapwing demo", "lapwing audit independent --runs 300")
     for command in examples._EXAMPLES:
-        shown = lapwing(*command.split(), "--help").out
+        shown = lapwing(command, "--help").out
         lines = [line.strip() for line in shown.splitlines() if line.startswith("    lapwing ")]
         assert lines, command
         assert shown.endswith(f"    {lines[-1]}\n")

@@ -42,7 +42,7 @@ def place(tmp_path, monkeypatch):
 
 def synthesize(*more):
     paid = "synthesize rows.csv --schema s.json --epsilon 1 -o out.csv --mechanism independent --ledger budget.db"
-    return lapwing(*paid.split(), *more)
+    return lapwing(paid, *more)
 
 
 KINDS = {
@@ -183,12 +183,12 @@ def test_settings_are_explained_and_words_are_spelt_both_ways(place):
     plan = "plan --schema s.json --expected-rows 40 --epsilon 1 --neighbors replace-one"
     settings = "synthesize rows.csv --schema s.json --epsilon 1 -o out.csv --set help"
 
-    helped = lapwing(*settings.split())
+    helped = lapwing(settings)
 
     assert helped.status == 0
     assert "rounds : int" in helped.out
     assert not (place / "out.csv").exists()
-    assert "replace-one neighbours" in lapwing(*plan.split()).out
+    assert "replace-one neighbours" in lapwing(plan).out
 
 
 def test_lists_are_written_with_commas_too(place):

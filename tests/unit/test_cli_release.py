@@ -248,7 +248,7 @@ def test_a_recorded_release_that_met_a_full_disk_says_how_to_finish_it(place):
 
     said = run_with_little_space(200_000, *arguments.split())
     command = said.stderr.split("`lapwing ")[-1].split("`")[0]
-    finished = lapwing(*command.split())
+    finished = lapwing(command)
 
     assert said.stderr.count("\n") == 1
     assert finished.status == 0, finished.err

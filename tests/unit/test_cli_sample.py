@@ -28,7 +28,7 @@ def model(people, tmp_path, monkeypatch):
 
 
 def test_sample_draws_rows_that_match(model):
-    said = lapwing(*f"sample {model} --rows 50 --seed 4 --where sex=f --where age=30..40 -o more.parquet".split())
+    said = lapwing(f"sample {model} --rows 50 --seed 4 --where sex=f --where age=30..40 -o more.parquet")
 
     assert (said.status, said.out) == (0, "")
     rows = pl.read_parquet("more.parquet")

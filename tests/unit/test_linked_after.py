@@ -1,31 +1,41 @@
-"""What comes after a release of linked tables: queries, noisy answers, the report, and what the certificate says."""
+"""What is done with linked tables after and around a release: verbs, model files, commands, evaluations."""
 
+import contextlib
 import json
+import re
+import shlex
+import sqlite3
+import zipfile
+from pathlib import Path
 
+import jsonschema
+import numpy as np
 import polars as pl
 import pytest
 
 import lapwing as lw
+from helpers import make
 from helpers.command import lapwing
-from helpers.linked_homes import AGE, KEY, KIND, ROOMS, tables
+from helpers.evaluations import METRICS
+from helpers.linked_homes import AGE, KEY, KIND, ROOMS, released, tables
+from helpers.linked_homes import SCHEMA as TWO
 from lapwing.errors import CertificateWarning
+from lapwing.kernel.room.room import Room
 from lapwing.model.certificate.notices import Notice
+from lapwing.release.targets import certificate_target
 
+JOB = make.field("job", ["yes", "no"], provenance="public")
 SCHEMA = {
     "tables": {
         "homes": {
             "primaryKey": "home",
-            "fields": [KEY, {**ROOMS, "provenance": "assumed"}, {**KIND, "provenance": "assumed"}],
+            "fields": [KEY, *({**each, "provenance": "assumed"} for each in (ROOMS, KIND))],
         },
         "people": {
             "foreignKeys": {"home": "homes"},
             "maxRows": 4,
             "order": "age",
-            "fields": [
-                KEY,
-                {**AGE, "provenance": "assumed"},
-                {"name": "job", "type": "string", "categories": ["yes", "no"], "provenance": "public"},
-            ],
+            "fields": [KEY, {**AGE, "provenance": "assumed"}, JOB],
         },
     }
 }
@@ -316,3 +326,415 @@ def test_a_release_warns_of_what_its_certificate_does():
     assert all(
         each.startswith(("homes: Verdict", "people: Verdict")) for each in said[len(release.certificate.warnings) :]
     )
+
+
+# ------------------------------------------------------------------------------------------------ model files and rows
+
+
+@pytest.fixture(scope="module")
+def two():
+    return released(epsilon=1)
+
+
+def test_one_door_loads_linked_tables_and_one(two, tmp_path):
+    two.save(tmp_path / "linked.lapwing")
+    two.tables["parent"].save(tmp_path / "one.lapwing")
+
+    linked, one = lw.load(tmp_path / "linked.lapwing"), lw.load(tmp_path / "one.lapwing")
+
+    assert linked.certificate.to_dict() == two.certificate.to_dict()
+    assert one.certificate.to_dict() == two.tables["parent"].certificate.to_dict()
+    assert (list(linked.tables), list(one.tables)) == (["parent", "child"], [""])
+
+
+def rewritten(path, name, change):
+    """Change one document of a model file."""
+    with zipfile.ZipFile(path) as archive:
+        contents = {each.filename: archive.read(each) for each in archive.infolist()}
+    contents[name] = json.dumps(change(json.loads(contents[name]))).encode()
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for each, content in contents.items():
+            archive.writestr(each, content)
+
+
+def of_other_tables(change):
+    """Return a change of the tables that a certificate says it is of."""
+    return lambda tree: {**tree, "linked": {**tree["linked"], "tables": change(tree["linked"]["tables"])}}
+
+
+CHANGES = {
+    "tables are a path": ("certificate.json", lambda tree: {**tree, "linked": "/etc/passwd"}),
+    "public tables are a file": (
+        "certificate.json",
+        of_other_tables(
+            lambda tables: {**tables, "x": {"public": "keys.csv", "primaryKey": "home", "fields": [KEY, ROOMS]}}
+        ),
+    ),
+    "another count": (
+        "certificate.json",
+        of_other_tables(lambda tables: {**tables, "child": {**tables["child"], "count": "others"}}),
+    ),
+    "more children": (
+        "certificate.json",
+        of_other_tables(lambda tables: {**tables, "child": {**tables["child"], "maxRows": 5}}),
+    ),
+    "a part that cost more": (
+        "certificate.json",
+        lambda tree: {**tree, "parts": {**tree["parts"], "parent": tree["parts"]["child"]}},
+    ),
+    "a part is missing": ("certificate.json", lambda tree: {**tree, "parts": {"parent": tree["parts"]["parent"]}}),
+    "a model is missing": ("model.json", lambda tree: tree[:1]),
+    "answers are missing": ("answers.json", lambda tree: tree[1:]),
+    "models exchanged": ("model.json", lambda tree: tree[::-1]),
+    "rows are no numbers": ("certificate.json", lambda tree: {**tree, "written_rows": {"parent": "many"}}),
+    "the schema is another": (
+        "schema.json",
+        lambda tree: {"tables": {**tree["tables"], "child": {**tree["tables"]["child"], "maxRows": 5}}},
+    ),
+    "the schema is of one table": ("schema.json", lambda tree: tree["tables"]["parent"]),
+    "another kind": ("manifest.json", lambda tree: {**tree, "kind": "lapwing linked release"}),
+}
+
+
+@pytest.mark.parametrize("what", CHANGES)
+def test_a_model_file_whose_parts_do_not_belong_together_is_refused(what, two, place):
+    make.files(place, {"keys.csv": "home,rooms\n1,2\n"})
+    two.save("m.lapwing")
+    rewritten("m.lapwing", *CHANGES[what])
+
+    with pytest.raises(lw.DataError, match="not a Lapwing model file") as refused:
+        lw.load("m.lapwing")
+
+    assert "passwd" not in str(refused.value)
+
+
+def test_a_model_of_one_table_whose_schema_is_of_several_is_refused_and_one_of_several_is_no_prior(two, tmp_path):
+    two.tables["parent"].save(tmp_path / "one.lapwing")
+    rewritten(tmp_path / "one.lapwing", "schema.json", lambda _: two.schema.to_dict())
+    two.save(tmp_path / "all.lapwing")
+
+    with pytest.raises(lw.DataError, match="not a Lapwing model file"):
+        lw.load(tmp_path / "one.lapwing")
+    for name in ("one", "all"):
+        asked = {"epsilon": 1, "mechanism": "PMM", "prior": tmp_path / f"{name}.lapwing"}
+        with pytest.raises(lw.DataError, match="this takes a release of one table") as refused:
+            lw.synthesize(tables(9)[0], {"fields": [KEY, ROOMS]}, **asked)
+        assert refused.value.code == "LW603"
+
+
+def files(place, homes):
+    """Write homes and people, and the schema of both."""
+    return make.files(place, dict(zip(("homes.parquet", "people.csv"), tables(homes), strict=True)) | {"L.json": TWO})
+
+
+LINK = "synthesize homes.parquet people.csv --schema L.json -o P.parquet -o C.csv"
+
+
+def test_the_command_writes_both_tables_model_and_certificate(place):
+    files(place, 100)
+
+    said = lapwing(f"{LINK} --details --epsilon 9 --rows 40 --seed 3 --model M.lapwing")
+
+    drawn, people = pl.read_parquet("P.parquet"), pl.read_csv("C.csv")
+    told = json.loads((place / "P.parquet.certificate.json").read_text())
+    assert (said.status, said.out) == (0, "")
+    assert "Not kept: how a row depends on rows other than the one before it" in said.err
+    written = {name: part["written_rows"] for name, part in told["parts"].items()}
+    assert written == {"parent": drawn.height, "child": people.height} == {"parent": 40, "child": people.height}
+    assert drawn.equals(lw.load("M.lapwing").sample(40, seed=3)[0])
+
+
+def test_the_command_takes_a_query_for_each_table_and_remembers_the_look_at_both(place, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(place / "state"))
+    files(place, 60)
+    with contextlib.closing(sqlite3.connect("homes.db")) as connection, connection:
+        for name, table in zip(("homes", "people"), tables(60), strict=True):
+            connection.execute(f"CREATE TABLE {name} ({', '.join(table.columns)})")
+            connection.executemany(f"INSERT INTO {name} VALUES ({', '.join('?' * table.width)})", table.rows())
+    given = ["--sql", "select * from homes", "--sql", "select * from people", "--db", f"sqlite:///{place}/homes.db"]
+    rest = ["--schema", "L.json", "--epsilon", "9", "-o", "P.csv", "-o", "C.csv"]
+
+    before, look = lapwing("synthesize", *given, *rest), lapwing("schema", "check", "L.json", *given)
+    after = lapwing("synthesize", *given, *rest)
+
+    assert (before.status, look.status, after.status) == (0, 0, 0), before.err + look.err + after.err
+    assert "L.json --sql QUERY --sql QUERY --db URL` shows which values are invalid" in before.err
+    assert "Not looked at yet" not in after.err
+    assert pl.read_csv("P.csv").height > 0
+    one = lapwing("synthesize", *given[2:], *rest)
+    assert "the schema is of 2 tables, parent, child, got 1; give one for each" in one.error
+
+
+@pytest.mark.parametrize("is_recorded", [True, False])
+def test_a_paid_release_whose_rows_cannot_be_written_says_how_to_go_on(is_recorded, place, monkeypatch):
+    files(place, 50)
+    ledger = make.ledger("b.db", 1, dataset="d", unit="zcdp", privacy_unit="home:4")
+    paying = ["--quiet", "--rho", "1/9", "--mechanism", "independent", *(["--ledger", "b.db"] if is_recorded else [])]
+
+    with monkeypatch.context() as patch:
+        patch.setattr("lapwing.rows.out.databases.write_rows", full)
+        said = lapwing(LINK, *paying).error
+
+    assert "no space left" in said
+    if not is_recorded:
+        assert "running again spends again" in said
+        return
+    paid = ledger.balance("d").spent
+    line = shlex.split(re.search(r"`(.+)` finishes free", said)[1])
+    assert lapwing(*line[1:]).status == 0
+    assert (place / "P.parquet").exists()
+    assert ledger.balance("d").spent == paid > 0
+
+
+def full(*_):
+    raise lw.DataError("no space left")
+
+
+def test_the_certificate_of_rows_in_this_folder_stands_beside_it(tmp_path, monkeypatch):
+    (tmp_path / "out" / "below").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "out" / "below")
+
+    places = [certificate_target(Path(each), None, no_certificate=False) for each in (".", "..", "new")]
+
+    assert [each and each.resolve() for each in places] == [
+        tmp_path / "out" / "below.certificate.json",
+        tmp_path / "out.certificate.json",
+        tmp_path / "out" / "below" / "new.certificate.json",
+    ]
+
+
+# ------------------------------------------------------------------------------------------------------------ commands
+
+
+WHO, HOME = make.fields({"who": "id", "home": "id"})
+SEX, DAY = make.fields({"sex": ["f", "m"], "day": (1, 40)}, required=True)
+STAYS = {
+    "name": "stays",
+    "privacyUnit": {"field": "who", "maxRows": 4},
+    "order": "day",
+    "constant": ["sex"],
+    "fields": [WHO, DAY, SEX],
+}
+HOMES = {
+    "tables": {
+        "homes": {"primaryKey": "home", "fields": [HOME, ROOMS]},
+        "people": {"foreignKeys": {"home": "homes"}, "maxRows": 3, "fields": [HOME, SEX]},
+    }
+}
+BUDGET = ("--epsilon", 20, "--mechanism", "Independent", "--seed", 1, "--quiet")
+PAID = "the answers are kept"
+
+
+@pytest.fixture
+def clinic(place):
+    """Work in a folder with events, homes and the people in them."""
+    rng = np.random.default_rng(1)
+    who = np.repeat(np.arange(300), rng.integers(1, 5, 300))
+    sex = np.array(["f", "m"])[np.where(rng.random(300) < 0.8, 0, 1)]
+    contents = {
+        "stays.csv": pl.DataFrame({"who": who, "day": rng.integers(1, 41, who.size), "sex": sex[who]}),
+        "homes.csv": pl.DataFrame({"home": np.arange(300), "rooms": rng.integers(1, 10, 300)}),
+        "people.csv": pl.DataFrame({"home": who[who < 200], "sex": sex[who[who < 200]]}),
+        "stays.json": STAYS,
+        "homes.json": HOMES,
+    }
+    return make.files(place, contents)
+
+
+def done(*arguments):
+    said = lapwing(*arguments)
+    assert said.status == 0, said.err
+    return said
+
+
+def broken_once(monkeypatch, after):
+    """Let the room fail once, after some answers."""
+    whole, asked = Room.ask, []
+
+    def ask(self, *questions):
+        asked.append(questions)
+        if len(asked) == after:
+            raise KeyboardInterrupt
+        return whole(self, *questions)
+
+    monkeypatch.setattr(Room, "ask", ask)
+
+
+def test_events_are_one_table_in_and_one_out_and_their_model_draws_persons_like_a_condition(clinic):
+    done("synthesize", "stays.csv", "--schema", "stays.json", *BUDGET, "-o", "rows.parquet", "--model", "m.lapwing")
+    drawn, told = pl.read_parquet("rows.parquet"), json.loads((clinic / "rows.parquet.certificate.json").read_text())
+
+    done("sample", "m.lapwing", "--rows", 50, "--where", "sex=m", "--where", "stays.rows=2..3", "-o", "some.csv")
+    some = pl.read_csv("some.csv")
+
+    assert drawn.columns == ["who", "day", "sex"]
+    assert told["written_rows"] == told["parts"]["stays"]["written_rows"] == drawn.height
+    assert done("certificate", "verify", "rows.parquet.certificate.json", "rows.parquet", "m.lapwing")
+    assert drawn.select((pl.col("day").diff().over("who") < 0).sum()).item() == 0
+    assert set(some["sex"]) == {"m"}
+    assert set(some.group_by("who").len()["len"]) == {2, 3}
+    assert some["who"].n_unique() == 50
+
+
+def test_an_interrupted_release_of_events_is_resumed_and_gives_the_same_rows(clinic, monkeypatch):
+    synthesize = ["synthesize", "stays.csv", "--schema", "stays.json", *BUDGET]
+    with monkeypatch.context() as patched:
+        broken_once(patched, after=2)
+        said = lapwing(*synthesize, "--transcript", "t.jsonl", "-o", "a.csv")
+    assert (said.status, PAID in said.error, (clinic / "a.csv").exists()) == (130, True, False)
+
+    done("resume", "t.jsonl", "stays.csv", "-o", "b.csv", "--quiet")
+    done(*synthesize, "--transcript", "t.jsonl", "-o", "c.csv")
+
+    assert (clinic / "b.csv").read_bytes() == (clinic / "c.csv").read_bytes()
+
+
+def test_a_plan_of_linked_tables_has_a_part_for_each_and_says_which_number_is_missing(clinic):
+    plan = ["plan", "--schema", "homes.json", "--epsilon", 2, "--expected-rows", "homes=300"]
+
+    said = done(*plan, "--expected-rows", "people=600", "--share", "homes=1/4", "--share", "people=3/4")
+    found = lw.plan("homes.json", expected_rows={"homes": 300, "people": 600}, rho=1)
+    first, *lines_of_people = found.parts["people"].lines
+    rest = found.parts["people"].total.amount - first.cost.amount
+    alone = lw.plan(lw.Schema.load(HOMES).linked.coded["people"], expected_rows=600, rho=rest)
+
+    lines = [line.split() for line in said.out.splitlines()]
+    assert ["homes", "25.0%", "ε", "=", "0.5", "300"] in [line[:6] for line in lines]
+    assert first.question == "MisfitRows"
+    assert tuple(lines_of_people) == alone.lines
+    assert sum(found.shares.values()) == 1
+    events = done(
+        "plan", "--schema", "stays.json", "--epsilon", 2, "--expected-rows", "stays=700", "--expected-rows", "who=300"
+    )
+    assert "at most 4 of stays" in events.out
+
+
+def test_a_transcript_or_model_by_another_hand_names_no_file_as_a_public_table(clinic):
+    schema = {"tables": {**HOMES["tables"], "towns": {"public": "stays.csv", "primaryKey": "who", "fields": [WHO]}}}
+
+    with pytest.raises(lw.SchemaError, match="must be a list of rows"):
+        lw.Schema.from_dict(schema)
+
+
+# --------------------------------------------------------------------------------------------------------- evaluations
+
+
+COMPARED = {
+    "tables": {
+        "homes": {"primaryKey": "home", "fields": [KEY, ROOMS, KIND]},
+        "people": {"foreignKeys": {"home": "homes"}, "maxRows": 2, "fields": [KEY, AGE]},
+    }
+}
+STATES = {
+    "privacyUnit": {"field": "home", "maxRows": 2},
+    "order": "age",
+    "fields": [KEY, AGE, make.field("state", ["well", "ill"])],
+}
+
+
+def figures(found):
+    return {each.metric.key: {name: value.value for name, value in each.values.items()} for each in found.metrics}
+
+
+def by_name(homes=300):
+    return dict(zip(("homes", "people"), tables(homes), strict=True))
+
+
+def test_persons_who_lost_their_homes_are_at_a_distance_and_their_own_columns_are_not():
+    real = by_name()
+    people = real["people"].with_columns(pl.col("age").shuffle(seed=1))
+
+    found = lw.evaluate(real, real | {"people": people}, COMPARED)
+
+    same = lw.evaluate(real, real, COMPARED)
+    homes, lost, kept = (each.findings for each in (found.parts["homes"], found.parts["people"], same.parts["people"]))
+    assert [each.mean for each in homes.tables["synthetic"]] == [0, 0, 0]
+    assert [each.mean > 0.1 for each in lost.tables["synthetic"]] == [False, True, True]
+    assert [each.mean for each in kept.tables["synthetic"]] == [0, 0, 0]
+    # Ages are of the old in flats and of the young in houses: shuffled, two of one home do not know of each other.
+    assert figures(lost)["transitions"]["synthetic"] > 2 * figures(kept)["transitions"]["synthetic"]
+    assert figures(kept)["siblings"]["synthetic"] == 0
+    # Up to 4 persons of a home are compared, though 2 are used.
+    assert kept.rows == real["people"].height
+    assert figures(lost)["rows_per_unit"] == {"synthetic": 0, "bootstrap": pytest.approx(0, abs=0.1), "independent": 0}
+
+
+def test_homes_without_persons_count_among_the_numbers_of_rows():
+    real = by_name(100)
+    half = real["people"].filter(pl.col("home") >= 50)
+
+    found = lw.evaluate(real, real | {"people": half}, COMPARED).parts["people"].findings
+
+    assert figures(found)["rows_per_unit"]["synthetic"] == 0.5
+
+
+def test_events_are_one_evaluation_with_their_gaps_and_transitions():
+    rng = np.random.default_rng(1)
+    state = rng.random(300) < 0.5
+    rows = pl.DataFrame(
+        {
+            "home": np.repeat(np.arange(300), 3),
+            "age": np.tile([10, 20, 40], 300),
+            "state": np.where(np.repeat(state, 3), "ill", "well"),
+        }
+    )
+    closer = rows.with_columns(age=pl.col("age") // 10, state=pl.col("state").shuffle(seed=1))
+
+    found = lw.evaluate(rows, closer, STATES, target="state", by="state")
+
+    said = figures(found.findings)
+    assert (said["gaps"]["synthetic"], said["gaps"]["bootstrap"], said["rows_per_unit"]["synthetic"]) == (1, 0, 0)
+    # Whoever is ill stays so; shuffled, half of those who follow differ.
+    assert said["next_states"]["synthetic"] == pytest.approx(0.5, abs=0.1)
+    assert found.findings.panel.agreement["real"] == {"state": 1}
+    assert (found.findings.downstream.target, len(found.findings.subgroups)) == ("state", 2)
+    jsonschema.Draft202012Validator(METRICS).validate(json.loads(json.dumps(found.to_dict(), allow_nan=False)))
+    assert "Rows that belong together" in found.html()
+
+
+def test_the_command_takes_folders_and_writes_a_part_for_each_table(place):
+    real, found = by_name(200), by_name(150)
+    make.files(
+        place, {f"{folder}/{name}.csv": of[name] for folder, of in (("real", real), ("made", found)) for name in of}
+    )
+    make.files(place, {"db.json": COMPARED})
+
+    said = lapwing("evaluate real made --schema db.json --json e.json -o e.html --target kind")
+
+    assert said.status == 0, said.err
+    assert said.out.startswith("internal - do not publish\n\nhomes\n=====\n")
+    assert "rows of one parent agree in" in said.out
+    whole = json.loads((place / "e.json").read_text())
+    for each in whole["tables"].values():
+        jsonschema.Draft202012Validator(METRICS).validate({"notice": whole["notice"], **each})
+    assert [each["downstream"] is None for each in whole["tables"].values()] == [False, True]
+    assert whole["tables"]["people"]["rows"] == {
+        "real": real["people"].height,
+        "synthetic": found["people"].height,
+        "sampled": None,
+    }
+    page = (place / "e.html").read_text()
+    assert "people: Rows that belong together" in page
+    assert "homes: Rows that belong together" not in page
+
+
+@pytest.mark.parametrize(
+    ("settings", "code", "said"),
+    [
+        ({"epsilon": 1}, "LW317", "compared internally alone"),
+        ({"target": "wage"}, "LW304", 'got "wage"; they are homes: rooms, kind, people; people: age, rooms, kind'),
+        ({"by": ["age", "wage"]}, "LW304", 'by must be columns of one table, got "age", "wage"'),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(settings, code, said):
+    with pytest.raises(lw.ParameterError, match=said) as refused:
+        lw.evaluate(by_name(20), by_name(20), COMPARED, **settings)
+
+    assert refused.value.code == code
+
+
+def test_a_table_without_rows_is_named():
+    real = by_name(20)
+
+    with pytest.raises(lw.DataError, match="the synthetic table people has no row"):
+        lw.evaluate(real, real | {"people": real["people"].clear()}, COMPARED)
