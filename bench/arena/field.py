@@ -61,6 +61,7 @@ RIVALS = {
     "privsyn": Rival(script="privsyn_core", mechanism="privsyn", environment="privsyn"),
     "dpsynth-aim": Rival(script="google_dpsynth", mechanism="aim", checkout="dpsynth"),
     "dpsynth-aim-gdp": Rival(script="google_dpsynth", mechanism="aim-gdp", checkout="dpsynth"),
+    "dpsynth-mst": Rival(script="google_dpsynth", mechanism="mst", checkout="dpsynth"),
     "dpsynth-swift": Rival(script="google_dpsynth", mechanism="swift", checkout="dpsynth"),
     "margnet": Rival(script="marg_net", mechanism="margnet", checkout="margnet"),
     "tab-pe": Rival(script="tab_pe", mechanism="tab-pe", checkout="DPSDA"),

@@ -41,6 +41,7 @@ CHECKED: dict[tuple[str, ...], tuple[Verdict, str]] = {
         "drawn without",
     ),
     ("dpsynth-aim-gdp", "dpsynth-swift"): ("as stated", "errors with Gaussian noise, sensitivity 1; floating point"),
+    ("dpsynth-mst",): ("as stated", "half of what columns leave chooses, by the exponential mechanism; floating point"),
     ("margnet",): ("as stated", "floating-point noise from a seed; codes, so that its PrivTree bins cost nothing"),
     ("tab-pe",): (
         "repaired",

@@ -66,7 +66,9 @@ def public_columns(job: dict[str, Any]) -> tuple[dict[str, dict[str, Any]], dict
     numbers = [name for name, is_number in zip(names, job["is_number"], strict=True) if is_number]
     listed = [name for name in names if name not in numbers]
     info: dict[str, dict[str, Any]] = {}
-    for name, size in zip(names, sizes, strict=True):
+    # The package takes the columns of a row to be in this order.
+    for name in listed + numbers:
+        size = sizes[names.index(name)]
         if name in numbers:
             info[name] = {"min": 0, "max": size - 1, "type": TabularColumnType.INTEGER}
         else:
