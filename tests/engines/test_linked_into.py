@@ -170,3 +170,64 @@ def test_a_release_writes_itself(clinic, server):
     with dbapi.connect(server) as connection, connection.cursor() as cursor:
         cursor.execute("SELECT * FROM people")
         assert cursor.fetchall() == people.rows()
+
+
+ALL_KINDS = [
+    {"name": "who", "type": "integer", "role": "identifier"},
+    {"name": "town", "type": "string", "categories": ["Bern", 'Chur "x"; DROP']},
+    {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 9, "required": True}},
+    {"name": "size", "type": "number", "constraints": {"minimum": 0, "maximum": 1}},
+    {"name": "flag", "type": "boolean"},
+    {"name": "day", "type": "date", "constraints": {"minimum": "2020-01-01", "maximum": "2020-12-31"}},
+    {"name": "at", "type": "datetime", "constraints": {"minimum": "2020-01-01T00:00", "maximum": "2020-12-31T00:00"}},
+]
+
+
+@pytest.fixture(scope="module")
+def one_table(tmp_path_factory):
+    """Give the model file of a release of one table with a column of each kind."""
+    place = tmp_path_factory.mktemp("one") / "m.lapwing"
+    data = pl.DataFrame({"who": range(200), "town": ["Bern", None] * 100, "age": [3] * 200, "size": [0.25, None] * 100})
+    data = data.with_columns(
+        flag=pl.Series([True, None] * 100),
+        day=pl.lit("2020-05-06").str.to_date(),
+        at=pl.lit("2020-05-06T07:08:09").str.to_datetime(),
+    )
+    lw.synthesize(data, {"name": "ill", "fields": ALL_KINDS}, epsilon=10, mechanism="independent", seed=1).save(place)
+    return place
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "duckdb"])
+def test_one_table_goes_from_its_model_into_a_database(one_table, tmp_path, kind):
+    place = tmp_path / f"out.{kind}"
+
+    said = lapwing("sample", one_table, "--rows", 40, "--seed", 3, "--into", place)
+    again = lapwing("sample", one_table, "--rows", 40, "--seed", 3, "--into", place)
+
+    assert (said.status, again.status) == (0, 1)
+    assert "LW113" in again.err
+    connect = {"sqlite": sqlite3.connect, "duckdb": duckdb.connect}[kind]
+    with contextlib.closing(connect(str(place))) as connection:
+        found = connection.execute("SELECT * FROM ill").fetchall()
+    expected = lw.load(one_table).sample(40, seed=3)
+    assert [row[:5] for row in found] == [row[:5] for row in expected.rows()]
+    assert [[str(cell)[:19] for cell in row[5:]] for row in found] == [
+        [str(cell)[:19] for cell in row[5:]] for row in expected.rows()
+    ]
+
+
+@pytest.mark.needs("Postgres")
+def test_one_table_goes_to_a_server_whose_address_is_not_shown(one_table, server):
+    said = lapwing("sample", one_table, "--rows", 40, "--seed", 3, "--into", server)
+
+    assert (said.status, said.err) == (0, "lapwing: rows: the database\n")
+    with dbapi.connect(server) as connection, connection.cursor() as cursor:
+        cursor.execute("SELECT * FROM ill")
+        assert cursor.fetchall() == lw.load(one_table).sample(40, seed=3).rows()
+
+
+def test_write_takes_a_database_too_and_draws_what_was_asked(one_table, tmp_path):
+    lw.load(one_table).write(tmp_path / "out.db", 30, seed=3, where={"town": "Bern"})
+
+    with contextlib.closing(sqlite3.connect(tmp_path / "out.db")) as connection:
+        assert connection.execute("SELECT town, count(*) FROM ill GROUP BY town").fetchall() == [("Bern", 30)]

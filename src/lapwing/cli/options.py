@@ -112,7 +112,11 @@ RowsPlacesOrDefault = Annotated[
 ]
 Into = Annotated[
     str | None,
-    option("--into", "PLACE", "Where all tables go: a folder, a new .duckdb, .sqlite or .db file, or postgresql://..."),
+    option(
+        "--into",
+        "PLACE",
+        "Where all tables go: a folder, a new .duckdb, .sqlite or .db file, or postgresql://...",
+    ),
 ]
 Rows = Annotated[
     int | None,
@@ -162,7 +166,10 @@ def known_names(texts: Iterable[str], known: Iterable[str]) -> list[str]:
 def one_place(output: Sequence[str], into: str | None, context: typer.Context | None = None) -> str:
     """Return where the rows of one table, or of events, go."""
     if into is not None:
-        raise ParameterError("--into is for several tables, and there is one; give -o OUT", code="LW252")
+        raise ParameterError(
+            "one table goes to a file; give -o OUT, and `lapwing sample M.lapwing --into` for a database",
+            code="LW252",
+        )
     if len(output) != 1:
         raise misuse("the rows of one table go to one place; give -o OUT", context, code="LW903")
     return output[0]

@@ -17,7 +17,7 @@ from lapwing.release import rows_out as out
 from lapwing.release.accuracy import chosen_accuracy
 from lapwing.release.asked import Condition
 from lapwing.release.linked.drawing import layouts_of, linked_frames, together
-from lapwing.release.linked.targets import write_into
+from lapwing.release.linked.targets import tables_out, write_into, write_one_into
 from lapwing.release.queries import Groups, as_frame, query_table
 from lapwing.release.rows_out import RowsOut, Support, Where
 from lapwing.release.runs.watching import ProgressLike, show_progress
@@ -316,9 +316,10 @@ class Release(Displayable):
         ----------
         path : path or address
             A ``.parquet`` or ``.csv`` file; or, with a slash at its end or where there is one already, a folder of
-            Parquet files. It appears whole or not at all, and replaces earlier rows. Of several tables a folder, which
-            gets a file for each, public ones too; a new file that ends in ``.duckdb``, ``.sqlite`` or ``.db``; or
-            ``postgresql://user@host/name``. Databases get the keys declared.
+            Parquet files. It appears whole or not at all, and replaces earlier rows. Or a database: a new file that
+            ends in ``.duckdb``, ``.sqlite`` or ``.db``, or ``postgresql://user@host/name``; the table has the schema's
+            name, or ``synthetic``. Of several tables a database, which gets the keys declared, or a folder, which gets
+            a file for each, public ones too.
         n, seed, where
             As for `sample`.
         rows_per_file : int, at least 2**18, default 2**22
@@ -338,9 +339,16 @@ class Release(Displayable):
             if rows_per_file != out.ROWS_PER_FILE:
                 self._one("write(...)", "a table of several has one file, and takes no rows_per_file")
             with show_progress(progress, **out.WRITING):
-                write_into(self.linked, self.frames(n, seed=seed, where=where), path_text("path", path))
+                write_into(tables_out(self.linked), self.frames(n, seed=seed, where=where), path_text("path", path))
             return
-        out.write_release(self.rows(n, seed=seed, where=where), path, rows_per_file, progress)
+        rows = self.rows(n, seed=seed, where=where)
+        from lapwing.rows.out.databases import is_database  # noqa: PLC0415 - it imports Polars
+
+        if is_database(path_text("path", path)):
+            with show_progress(progress, **out.WRITING):
+                write_one_into(self.schema, rows.frames(), path_text("path", path))
+            return
+        out.write_release(rows, path, rows_per_file, progress)
 
     def support(self, where: Where) -> Any:  # noqa: ANN401
         """Return how well the model knows the rows that `sample` draws under a condition.

@@ -10,11 +10,11 @@ import typer
 
 from lapwing.cli import options
 from lapwing.cli.console import Say, is_quiet, speaker
-from lapwing.cli.options import flag, option, whole
+from lapwing.cli.options import flag, misuse, option, whole
 from lapwing.cli.outputs import check_drawn
 from lapwing.errors import DataError, ParameterError
 from lapwing.release.files import write_release_rows
-from lapwing.release.linked.targets import events_targets, linked_targets, write_tables
+from lapwing.release.linked.targets import events_targets, linked_targets, write_one_into, write_tables
 from lapwing.release.targets import STANDARD_OUTPUT, Targets, rows_place
 from lapwing.rows.out.outputs import whole_files
 from lapwing.schema.scalars import align_lines, quote
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from lapwing.release.release import Release
+    from lapwing.release.rows_out import RowsOut
     from lapwing.schema.linked.database import LinkedTables
     from lapwing.schema.schemas import Schema
 
@@ -69,7 +70,14 @@ def sample(
     context: typer.Context,
     model: options.Model,
     output: options.RowsPlaces = [],  # noqa: B006 - typer reads the default and passes a new list
-    into: options.Into = None,
+    into: Annotated[
+        str | None,
+        option(
+            "--into",
+            "PLACE",
+            "Instead of -o: a new .duckdb, .sqlite or .db file, or postgresql://...; of several tables also a folder.",
+        ),
+    ] = None,
     rows: Annotated[
         int | None,
         option("--rows", "N", "Rows to draw (linked: of the first table), at least 1; left out with --where-file."),
@@ -111,8 +119,7 @@ def sample(
             raise ParameterError("--where-file and --balance are for releases of one table; give --where", code="LW325")
         _linked_sample(release, release.linked, model, (output, into), (rows, seed, where), say)
         return
-    place = options.one_place(output, into, context)
-    target, has_folder = rows_place(place)
+    place = _one_place(output, into, context)
     sources, count = [model], rows or 0
     from lapwing.schema.conditions import read_conditions  # noqa: PLC0415 - it imports NumPy
 
@@ -124,12 +131,33 @@ def sample(
     elif given is not None:
         say(f"support: {release.support(given).text}")
     shares = None if balance is None else {balance: "equal"}
+    found = release.rows(count, seed=seed, where=given, balance=shares)
+    if into is not None:
+        write_one_into(release.schema, found.frames(), into)
+        say(f"rows: {place}")
+    else:
+        _write_rows(found, place, sources, say, quiet=is_quiet(context, quiet))
+
+
+def _one_place(output: Sequence[str], into: str | None, context: typer.Context) -> str:
+    """Return where the rows of one table go; of a server only that it is one."""
+    if into is None:
+        return options.one_place(output, None, context)
+    from lapwing.rows.out.databases import is_database, tables_target  # noqa: PLC0415 - it imports Polars
+
+    if output or not is_database(into):
+        raise misuse("the rows of one table go to a file, -o OUT, or --into a database", context, code="LW903")
+    return str(tables_target(into))
+
+
+def _write_rows(rows: "RowsOut", place: str, sources: Sequence[Path], say: Say, *, quiet: bool) -> None:
+    """Write the rows of one table to a file, a folder or standard output."""
+    target, has_folder = rows_place(place)
     if target == STANDARD_OUTPUT:
-        write_release_rows(release.rows(count, seed=seed, where=given, balance=shares), target, None, quiet=True)
+        write_release_rows(rows, target, None, quiet=True)
         return
     with whole_files([target], sources, [target] if has_folder else []) as (kept,):
-        found = release.rows(count, seed=seed, where=given, balance=shares)
-        write_release_rows(found, target, kept, quiet=is_quiet(context, quiet))
+        write_release_rows(rows, target, kept, quiet=quiet)
     say(f"rows: {place}")
 
 

@@ -30,7 +30,10 @@ Step = Callable[..., Iterator[dict[str, Any]]]
 
 _UNUSABLE: Final = "the Spark frame cannot be used; is its session still running?"
 _FAILED: Final = "a Spark job over the rows failed; Spark's own log says why"
-_UNABLE: Final = "Spark's executors cannot run Lapwing; install it on each of them, for the same Python"
+_UNABLE: Final = (
+    "Spark's executors cannot run Lapwing; install it on each of them, for the same Python, and name that Python in "
+    "PYSPARK_PYTHON before the session starts"
+)
 
 _HELD_BY: Final[dict[Held, tuple[str, ...]]] = {
     "several": ("ArrayType", "MapType", "StructType", "VariantType", "GeographyType", "GeometryType"),

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from lapwing.rows.out.databases import Chunk, TableOut
     from lapwing.schema.linked.database import LinkedTables
     from lapwing.schema.linked.tables import Lookup
+    from lapwing.schema.schemas import Schema
+
+ONE_TABLE = "synthetic"
+"""What a table without a name is called in a database."""
 
 
 def write_tables(
@@ -46,22 +50,35 @@ def write_tables(
     return counts, [Beside.read(told[name], files[name], drawn.get(name)) for name in targets.rows]
 
 
-def write_into(linked: "LinkedTables", chunks: "Iterable[Chunk]", output: str) -> None:
+def write_into(tables: "tuple[TableOut, ...]", chunks: "Iterable[Chunk]", output: str) -> None:
     """Write rows to a folder or database, whole or not at all; see `Release.write`."""
-    targets = targets_into(linked, output)
+    targets = targets_into(tables, output)
     paths = targets.in_order
     with whole_files(paths, (), targets.folders, targets.replaces) if paths else nullcontext(()) as places:
         write_tables(targets, chunks, dict(zip(paths, places, strict=True)))
 
 
-def targets_into(linked: "LinkedTables", output: str, form: Format = "parquet", **others: Any) -> Targets:  # noqa: ANN401
+def write_one_into(schema: "Schema", frames: "Iterable[pl.DataFrame]", output: str) -> None:
+    """Write the rows of one table to a database, whole or not at all; see `Release.write`."""
+    from lapwing.rows.out.databases import TableOut  # noqa: PLC0415
+
+    table = TableOut(name=schema.name or ONE_TABLE, fields=schema.fields)
+    write_into((table,), ({table.name: frame} for frame in frames), output)
+
+
+def targets_into(
+    tables: "tuple[TableOut, ...]",
+    output: str,
+    form: Format = "parquet",
+    **others: Any,  # noqa: ANN401
+) -> Targets:
     """Return the targets of all tables in a folder or database; refuse, before anything is spent, what cannot be.
 
     form: of the files of a folder; others: the other settings of `Targets`.
     """
     from lapwing.rows.out.databases import check_tables, tables_target  # noqa: PLC0415
 
-    into, tables = tables_target(output), tables_out(linked)
+    into = tables_target(output)
     check_tables(into, tables)
     rows = {table.name: folder / f"{table.name}.{form}" for folder in into.folders for table in tables}
     folder = next(iter(into.folders), None)
@@ -83,7 +100,7 @@ def linked_targets(
             code="LW316",
         )
     if into is not None:
-        return targets_into(linked, into, form, **others)
+        return targets_into(tables_out(linked), into, form, **others)
     if len(linked.given) != len(outputs):
         raise ParameterError(
             f"-o names {len(outputs)} files, and there are {len(linked.given)} tables; give --into PLACE", code="LW316"
@@ -97,7 +114,7 @@ def linked_targets(
 def events_targets(linked: "LinkedTables", targets: Targets) -> Targets:
     """Return the targets of events, which are those of one table."""
     if targets.folder is not None:
-        rows = targets_into(linked, f"{targets.folder}{os.sep}").rows
+        rows = targets_into(tables_out(linked), f"{targets.folder}{os.sep}").rows
     else:
         rows = dict.fromkeys(linked.given, targets.rows[""])
     return replace(targets, tables=tables_out(linked), rows=rows)

@@ -105,6 +105,15 @@ def tables_target(output: str) -> TablesTarget:
     return TablesTarget("folder" if is_folder else DATABASE_ENDINGS.get(path.suffix.lower(), "folder"), path)
 
 
+def is_database(output: str) -> bool:
+    """Return whether a name is that of a database, by its address or ending.
+
+    >>> is_database("out.duckdb"), is_database("postgresql://me@host/name"), is_database("out.parquet")
+    (True, True, False)
+    """
+    return _ADDRESS.match(output) is not None or Path(output).suffix.lower() in DATABASE_ENDINGS
+
+
 def check_tables(target: TablesTarget, tables: Sequence[TableOut]) -> None:
     """Refuse what the target cannot hold, or would replace: the tables are made in memory, or undone by Postgres."""
     if target.kind == "folder":
