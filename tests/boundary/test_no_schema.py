@@ -294,6 +294,136 @@ def test_a_first_line_that_may_be_a_row_is_not_taken_for_names(tmp_path):
     assert not any(word in str(refused.value) for word in ("Canary", "430817"))
 
 
+def test_it_goes_on_after_every_answer_and_pays_once(tmp_path, monkeypatch):
+    book = Ledger.create_or_open(tmp_path / "budget.db")
+    book.init("d", unit="zcdp", limit=100, relation="add-remove", privacy_unit="row", selection_delta="1e-5")
+    transcript = tmp_path / "t.jsonl"
+    record, left = AccountedSink.record, 1
+
+    def stop(self, *answered):
+        nonlocal left
+        record(self, *answered)
+        left -= 1
+        if not left:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(AccountedSink, "record", stop)
+    table = TABLE.select("age", "pay", "town")
+    with pytest.raises(KeyboardInterrupt):
+        lw.synthesize(table, **BUDGET, seed=1, transcript=transcript, ledger=tmp_path / "budget.db")
+    stops = 1
+    while True:
+        left = 1
+        try:
+            release = lw.resume(transcript, table)
+        except KeyboardInterrupt:
+            stops += 1
+            continue
+        break
+
+    assert stops > 3  # types, bounds twice, lists, and then the mechanism
+    assert [entry.kind for entry in book.history()] == ["init", "debit"]
+    assert book.history()[1].amount >= release.certificate.total.amount
+    monkeypatch.setattr(SystemBits, "words", None)
+    assert shown(lw.resume(transcript, table)) == shown(release)
+
+
+def test_what_was_learned_and_what_was_released_stay_within_what_was_asked_for():
+    release = lw.synthesize(TABLE, epsilon=1, delta="1e-9", seed=1)
+
+    paid = release.certificate
+    assert sum(line.cost.amount for line in paid.lines) == paid.total.amount
+    assert paid.epsilons[0][0] == paid.requested.delta
+    assert paid.epsilons[0][1] <= 1
+    assert 0 < paid.delta <= paid.requested.delta / 2
+
+
+@pytest.mark.parametrize(
+    ("data", "settings", "word"),
+    [
+        (TABLE.select("town", "name"), {"epsilon": 1}, "delta"),
+        (TABLE, {"epsilon": 1, "mechanism": "pmm"}, "mechanism"),
+        (TABLE, {"epsilon": 1, "misfits": 0.5}, "misfits"),
+        (pl.DataFrame({"a": [[1]]}), {"epsilon": 1, "delta": "1e-9"}, "schema"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_anything_is_paid(data, settings, word, tmp_path):
+    book = Ledger.create_or_open(tmp_path / "budget.db")
+    book.init("d", unit="pure", limit=9, relation="add-remove", privacy_unit="row")
+
+    with pytest.raises(lw.LapwingError, match=word) as refused:
+        lw.synthesize(data, **settings, ledger=tmp_path / "budget.db")
+
+    assert refused.value.code == "LW272"
+    assert len(book.history()) == 1
+
+
+@pytest.mark.parametrize("odd", ["unknown", None, 7.5])
+def test_one_cell_of_another_kind_changes_no_type(odd):
+    usual = pd.DataFrame({"x": [float(row % 9) for row in range(ROWS)], "y": list(range(ROWS))})
+    other = usual.astype(object)
+    other.loc[3, "x"] = odd
+
+    names = [
+        sorted((field.name, field.type) for field in lw.synthesize(each, **BUDGET, seed=1).schema.fields)
+        for each in (usual, other, pd.DataFrame({"x": other["x"].tolist(), "y": usual["y"]}))
+    ]
+
+    assert names[0] == names[1] == names[2] == [("x", "integer"), ("y", "integer")]
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        "Meier,Meier,ill",
+        "Ada,1999-03-12,ill",
+        "Ada,756.1234.5678.97,ill",
+        "Ada,,ill",
+        "Ada,?,ill",
+        "Ada,+41 79 1234567,ill",
+    ],
+)
+def test_a_first_line_that_may_be_a_row_is_refused_without_a_cell(first, tmp_path):
+    (tmp_path / "d.csv").write_text("\n".join([first, *(f"{row % 50},u,M" for row in range(300))]))
+
+    with pytest.raises(lw.DataError, match="its first line may be a row") as refused:
+        lw.synthesize(str(tmp_path / "d.csv"), **BUDGET)
+
+    assert refused.value.code == "LW272"
+    assert not [cell for cell in first.split(",") if len(cell) > 1 and cell in str(refused.value)]
+
+
+def test_names_with_a_few_digits_are_names(tmp_path):
+    lines = ["q12345,2019 wave 1", *(f"{row % 50},{row % 3}" for row in range(600))]
+    (tmp_path / "d.csv").write_text("\n".join(lines))
+    (tmp_path / "e.csv").write_text("\n".join(["q123456,2019 wave 1", *lines[1:]]))
+
+    release = lw.synthesize(str(tmp_path / "d.csv"), **BUDGET, seed=1)
+    with pytest.raises(lw.DataError, match="its first line may be a row"):
+        lw.synthesize(str(tmp_path / "e.csv"), **BUDGET)
+
+    assert [field.name for field in release.schema.fields] == ["q12345", "2019 wave 1"]
+
+
+def test_json_lines_need_a_schema_as_their_names_are_cells(tmp_path):
+    (tmp_path / "d.jsonl").write_text('{"age": 3}\n')
+
+    with pytest.raises(lw.DataError, match="lapwing schema draft") as refused:
+        lw.synthesize(tmp_path / "d.jsonl", epsilon=1)
+
+    assert refused.value.code == "LW272"
+
+
+def test_a_first_line_that_may_be_a_row_is_not_taken_for_names(tmp_path):
+    (tmp_path / "d.csv").write_text("Canary,430817\nBern,20\n" * 50)
+
+    with pytest.raises(lw.DataError, match="no line of names") as refused:
+        lw.synthesize(tmp_path / "d.csv", epsilon=1)
+
+    assert refused.value.code == "LW272"
+    assert not any(word in str(refused.value) for word in ("Canary", "430817"))
+
+
 def test_where_noise_hides_every_column_the_release_ends_and_is_paid_for(tmp_path):
     with pytest.raises(lw.DataError, match="noise hides") as refused:
         lw.synthesize(

@@ -122,7 +122,7 @@ class LearnedSchema:
         raise DataError(
             "noise hides what every column holds, so that there is nothing to model, and the whole budget is "
             "debited; give a larger epsilon, or a schema",
-            code="LW272",
+            code="LW273",
         )
 
 

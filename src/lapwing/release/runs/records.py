@@ -461,7 +461,7 @@ def _opened_sink(records: Records, settings: PaidSettings, terms: Terms) -> Acco
 T = TypeVar("T")
 
 
-_ENDS: Final = (ENDED, "LW272")
+_ENDS: Final = (ENDED, "LW273")
 """Codes of ends that answers decide, and that going on does not change: they say themselves what was spent."""
 
 
