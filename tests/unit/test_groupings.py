@@ -3,6 +3,7 @@
 import itertools
 import json
 import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lapwing.errors import CapacityError, ParameterError
+from lapwing.errors import CapacityError, ParameterError, SchemaError
 from lapwing.kernel.questions.questions import RECORDS
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.category_trees import Prefixes, branches, depth_first, tree_cuts
 from lapwing.schema.groupings.domains import Domain
 from lapwing.schema.groupings.grouping import Grouping, evenly, identity, interval_grouping, lookup, prefix_grouping
-from lapwing.schema.groupings.hierarchies import Hierarchy, diameters, hierarchy
+from lapwing.schema.groupings.hierarchies import Hierarchy, diameters, hierarchy, merge_groups
 from lapwing.schema.schemas import Schema
 from lapwing.schema.values import label, labels, run_labels
 
@@ -432,3 +433,26 @@ def test_a_million_codes_are_put_in_order_in_seconds() -> None:
     assert time.perf_counter() - begin < 20
     assert [len(tier) for tier in cuts] == [9, 990]
     assert sorted(order.tolist()) == list(range(10**6))
+
+
+CUTS = [((),), ((0,),), ((9,),), ((3, 3),), ((4, 3),), ((3,), (3,))]
+
+
+@pytest.mark.parametrize(
+    "parts", [{"values": 0}, {"values": 2**53 + 1}, {"specials": -1}, *({"cuts": each} for each in CUTS)], ids=str
+)
+def test_a_domain_that_is_none_is_refused(parts):
+    whole = {"values": 9, "specials": 1, "missing": True, "ordered": True, "continuous": False}
+
+    Domain(**whole | {"cuts": ((4,), (3, 8))})
+    with pytest.raises(SchemaError) as refused:
+        Domain(**whole | parts)
+    assert refused.value.code == "LW280"
+
+
+def test_groups_of_other_domains_are_merged_into_none():
+    fine = Domain(8, 1, missing=True, ordered=True, continuous=False)
+
+    assert merge_groups(identity(fine), prefix_grouping(fine, 1)).tolist() == [0, 0, 1, 1, 2, 2, 3, 3, 4, 5]
+    for other in (replace(fine, values=9), replace(fine, specials=0)):
+        assert merge_groups(identity(fine), prefix_grouping(other, 1)) is None

@@ -536,3 +536,12 @@ def test_a_tree_of_more_cells_than_are_listed_states_no_distance(monkeypatch: py
     monkeypatch.setattr(accuracy, "MOST_LISTED", 20)
 
     assert counted_leaves(noisy, SCHEMA) is None
+
+
+@pytest.mark.parametrize(
+    ("columns", "share"), [(1, Fraction(1, 3)), (2, Fraction(1, 2)), (4, Fraction(2, 3)), (9, Fraction(7, 10))]
+)
+def test_by_default_splits_get_the_more_of_the_budget_the_more_columns_there_are(columns, share):
+    decisions, _ = planned(KDTree(), unit_columns(columns))
+
+    assert decisions.cost.amount == pytest.approx(share)

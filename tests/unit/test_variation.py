@@ -274,34 +274,6 @@ def test_wide_tables_are_compared_on_some_columns(monkeypatch) -> None:
     assert found["moment_bound_3"].columns == 4
 
 
-MIXED = Schema.from_dict(
-    {
-        "fields": [
-            {"name": "real", "type": "number", "constraints": {"minimum": 0, "maximum": 1}},
-            {"name": "flag", "type": "boolean"},
-            {"name": "place", "type": "string", "categories": [f"p{n}" for n in range(400)]},
-            {"name": "only", "type": "string", "categories": ["x"]},
-        ]
-    }
-)
-
-
-@pytest.mark.parametrize("code", ["first", "last regular", "last"])
-@pytest.mark.parametrize(("rows", "others"), [(1, 1), (1, 3), (20_000, 2)])
-def test_odd_tables_have_finite_figures(code: str, rows: int, others: int) -> None:
-    def table(size):
-        places = {"first": 0, "last regular": -2, "last": -1}
-        return {
-            column.name: np.full(size, range(column.domain.size)[places[code]], dtype=column.domain.dtype)
-            for column in MIXED.columns
-        }
-
-    found = values(table(rows), table(others), MIXED)
-
-    assert max(found.values()) < ROUNDED
-    assert len(found) == 8
-
-
 OVERLAYS_AGE = {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 120, "required": True}}
 MONEY = {"name": "money", "type": "integer", "constraints": {"minimum": 0, "maximum": 1_000_000}}
 
