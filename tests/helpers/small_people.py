@@ -1,31 +1,23 @@
 """A small table with its schema in the working folder, and releases of it by the command line."""
 
 import datetime as dt
-import json
 from functools import cache
 from pathlib import Path
 
 import polars as pl
 
+from helpers import make
 from helpers.command import lapwing
 
-SCHEMA = {
-    "fields": [
-        {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 99, "required": True}},
-        {"name": "sex", "type": "string", "categories": ["f", "m"], "constraints": {"required": True}},
-        {"name": "day", "type": "date", "constraints": {"minimum": "2020-01-01", "maximum": "2020-12-31"}},
-    ]
-}
+SCHEMA = make.schema({name: make.field(name, holds, required=name != "day") for name, holds in make.PEOPLE.items()})
 
 
 def write_people():
     """Write data.parquet, 400 rows, and s.json."""
-    Path("s.json").write_text(json.dumps(SCHEMA))
-    table = pl.DataFrame({"age": [value % 90 for value in range(400)], "sex": ["f", "m"] * 200})
-    days = pl.date_range(dt.date(2020, 1, 1), dt.date(2020, 12, 31), eager=True).gather(
-        [row % 366 for row in range(400)]
-    )
-    table.with_columns(day=days).write_parquet("data.parquet")
+    days = pl.date_range(dt.date(2020, 1, 1), dt.date(2020, 12, 31), eager=True)
+    columns = {"age": [row % 90 for row in range(400)], "sex": ["f", "m"] * 200}
+    table = pl.DataFrame(columns | {"day": days.gather([row % 366 for row in range(400)])})
+    make.files(Path(), {"s.json": SCHEMA, "data.parquet": table})
 
 
 def synthesize(*more, epsilon="2", out="out.csv"):

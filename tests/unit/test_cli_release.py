@@ -1,7 +1,8 @@
-"""synthesize, resume, query, answers, demo: files, notes and refusals."""
+"""Releases by the command line: planned, made, resumed, asked, sampled; the files, notes and refusals of these."""
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,32 +10,25 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+import lapwing as lw
+from helpers import make
 from helpers.command import lapwing
 from helpers.small_people import made_model, synthesize, write_people
+from helpers.source_tree import PACKAGE
 from lapwing.cli.commands.synthesize import _report
 from lapwing.kernel.budget.budget import requested_budget
+from lapwing.kernel.budget.ledger import Ledger
 
 
 @pytest.fixture
-def place(tmp_path, monkeypatch):
+def place(place):
     """Work in a folder with a table and its schema."""
-    monkeypatch.chdir(tmp_path)
     write_people()
-    return tmp_path
-
-
-@pytest.fixture
-def model(place):
-    return made_model(place)
+    return place
 
 
 def names(folder):
     return sorted(path.name for path in folder.iterdir())
-
-
-def init_ledger(limit="3"):
-    terms = ("--neighbours", "add-remove", "--privacy-unit", "row")
-    assert lapwing("ledger", "init", "people", "--unit", "pure", "--limit", limit, *terms).status == 0
 
 
 @pytest.mark.parametrize("out", ["out.csv", "out.parquet", "OUT.CSV"])
@@ -63,12 +57,9 @@ def test_rows_and_certificate_are_written(place, out):
 def test_a_delta_is_suggested_only_where_it_would_help_and_with_the_noise_of_the_release(
     place, columns, rows, epsilon, mechanism, hints
 ):
-    fields = [{"name": f"c{number}", "type": "boolean"} for number in range(columns)]
-    person = {"name": "person", "type": "integer", "role": "identifier"}
-    Path("s.json").write_text(
-        json.dumps({"fields": [person, *fields], "privacyUnit": {"field": "person", "maxRows": rows}})
-    )
-    pl.DataFrame({"person": [1, 2]} | {field["name"]: [True, False] for field in fields}).write_parquet("data.parquet")
+    flags = {f"c{number}": bool for number in range(columns)}
+    schema = make.schema({"person": "id", **flags}, privacyUnit={"field": "person", "maxRows": rows})
+    make.files(place, {"s.json": schema, "data.parquet": make.table(schema, 2)})
 
     said = synthesize("--rows", "1", "--mechanism", mechanism, "--details", epsilon=str(epsilon))
     noise = json.loads(Path("out.csv.certificate.json").read_text())["costs"][1]["noise"]
@@ -81,9 +72,8 @@ def test_a_delta_is_suggested_only_where_it_would_help_and_with_the_noise_of_the
 
 @pytest.mark.parametrize(("more", "hints"), [([], 1), (["--delta", "1e-9"], 0)])
 def test_the_default_says_once_what_a_delta_gains(place, more, hints):
-    fields = [{"name": f"c{number}", "type": "boolean"} for number in range(20)]
-    Path("s.json").write_text(json.dumps({"fields": fields}))
-    pl.DataFrame({field["name"]: [True, False] * 300 for field in fields}).write_parquet("data.parquet")
+    schema = make.schema({f"c{number}": bool for number in range(20)})
+    make.files(place, {"s.json": schema, "data.parquet": make.table(schema, 600)})
 
     said = synthesize("--rows", "1", "--set", "particles=64", "--details", *more)
 
@@ -113,7 +103,7 @@ def test_without_a_certificate_none_is_written(place):
 
 
 def test_overspending_is_refused_and_nothing_is_written(place):
-    init_ledger(limit="3")
+    make.ledger("budget.db")
     synthesize("--ledger", "budget.db", "--quiet")
     Path("out.csv").unlink()
     Path("out.csv.certificate.json").unlink()
@@ -126,7 +116,7 @@ def test_overspending_is_refused_and_nothing_is_written(place):
 
 
 def test_resume_finishes_a_release_without_paying_twice(place):
-    init_ledger()
+    make.ledger("budget.db")
     synthesize("--ledger", "budget.db", "--transcript", "t.jsonl", "--seed", "3", "--model", "m.lapwing")
 
     said = lapwing("resume", "t.jsonl", "data.parquet", "-o", "again.csv", "--model", "again.lapwing")
@@ -134,11 +124,11 @@ def test_resume_finishes_a_release_without_paying_twice(place):
     assert said.status == 0, said.err
     assert Path("again.csv").read_bytes() == Path("out.csv").read_bytes()
     assert Path("again.lapwing").read_bytes() == Path("m.lapwing").read_bytes()
-    assert "epsilon 2" in next(line for line in lapwing("ledger", "show").out.splitlines() if line.startswith("spent"))
+    assert Ledger.open("budget.db").balance().spent == 2
 
 
 def test_resume_says_what_it_finishes_before_anything_is_debited(place, monkeypatch):
-    init_ledger()
+    make.ledger("budget.db")
     synthesize("--ledger", "budget.db", "--transcript", "t.jsonl", "--mechanism", "Independent")
     again = ("resume", "t.jsonl", "data.parquet", "-o", "again.csv")
     told = (
@@ -150,7 +140,7 @@ def test_resume_says_what_it_finishes_before_anything_is_debited(place, monkeypa
     assert "finishing" not in lapwing(*again, "--quiet").err
 
     Path("budget.db").unlink()
-    init_ledger()
+    make.ledger("budget.db")
     monkeypatch.setattr("lapwing.kernel.budget.ledger.Ledger.debit", None)  # whoever calls it before fails first
     assert lapwing(*again).err.splitlines()[0] == told + "would now debit epsilon 2"
 
@@ -170,9 +160,8 @@ def test_what_resume_says_of_a_strangers_transcript_is_one_visible_line(place):
 
 
 def test_column_names_never_lead_out_of_the_folder(place):
-    schema = {"fields": [{"name": "../../x", "type": "boolean"}, {"name": "ä" * 300, "type": "boolean"}]}
-    Path("s.json").write_text(json.dumps(schema))
-    pl.DataFrame({"../../x": [True], "ä" * 300: [False]}).write_parquet("data.parquet")
+    schema = make.schema({"../../x": bool, "ä" * 300: bool})
+    make.files(place, {"s.json": schema, "data.parquet": make.table(schema, 1)})
     synthesize("--model", "m.lapwing", "--mechanism", "Independent")
 
     said = lapwing("answers", "m.lapwing", "-o", "answers")
@@ -242,7 +231,7 @@ def test_a_full_disk_is_one_line_and_leaves_the_earlier_files(place, out):
 
 
 def test_a_recorded_release_that_met_a_full_disk_says_how_to_finish_it(place):
-    init_ledger()
+    make.ledger("budget.db")
     arguments = "synthesize data.parquet --schema s.json --epsilon 2 --rows 200000 -o out.csv --ledger budget.db"
     arguments += " --mechanism independent"
 
@@ -253,3 +242,149 @@ def test_a_recorded_release_that_met_a_full_disk_says_how_to_finish_it(place):
     assert said.stderr.count("\n") == 1
     assert finished.status == 0, finished.err
     assert Path("out.csv").exists()
+
+
+# ---------------------------------------------------------------------------------------------------------------- plan
+
+
+PLANNED = make.schema({"x": (0.0, 1.0)}, required=True)
+
+
+PLAN = "plan --schema p.json --expected-rows 5000"
+
+
+def test_it_prints_the_plan_and_writes_nothing(place):
+    make.files(place, {"p.json": PLANNED})
+    before = names(place)
+
+    said = lapwing(f"{PLAN} --epsilon 0.5")
+
+    assert (said.status, said.err) == (0, "")
+    assert said.out == lw.plan(PLANNED, expected_rows=5000, epsilon="0.5").text()
+    assert names(place) == before
+
+
+@pytest.mark.parametrize(
+    ("options", "settings"),
+    [
+        ("--epsilon 1 --delta 1e-9", {"epsilon": 1, "delta": "1e-9"}),
+        ("--rho 0.1 --neighbours replace-one", {"rho": "0.1", "neighbours": "replace-one"}),
+        ("--rho 1 --mechanism independent", {"rho": 1, "mechanism": "Independent"}),
+        (
+            "--rho 1 --mechanism PMM --set depth=3 --set variant=paper",
+            {"rho": 1, "mechanism": lw.PMM(depth=3, variant="paper")},
+        ),
+    ],
+)
+def test_its_options_are_the_settings_of_the_function(place, options, settings):
+    make.files(place, {"p.json": PLANNED})
+
+    assert lapwing(f"{PLAN} {options}").out == lw.plan(PLANNED, expected_rows=5000, **settings).text()
+
+
+# --------------------------------------------------------------------------------------------------------------- query
+
+
+def saved(mechanism):
+    lw.synthesize("data.parquet", "s.json", epsilon=50, mechanism=mechanism).save("m.lapwing")
+
+
+@pytest.mark.usefixtures("place")
+def test_query_says_on_one_line_where_no_interval_is_known():
+    saved("Independent")
+
+    apart = lapwing("query m.lapwing --column sex --column age --groups 3")
+    quiet = lapwing("--quiet query m.lapwing --column sex --column age")
+
+    assert apart.err == "lapwing: no noisy answer covers 6 of 6 cells\n"
+    assert all(line.endswith("-      -  no noisy answer covers it") for line in apart.out.splitlines()[1:])
+    assert (quiet.status, quiet.err) == (0, "")
+
+
+@pytest.mark.usefixtures("place")
+def test_query_says_how_to_see_cells_that_were_counted():
+    saved(lw.PMM(depth=6))
+
+    said = lapwing("query m.lapwing --column day")
+
+    assert said.err.startswith("lapwing: no noisy answer covers ")
+    assert said.err.endswith(" of 21 cells; --groups measured shows the cells that were counted\n")
+    assert lapwing("query m.lapwing --column day --groups measured").err == ""
+
+
+# -------------------------------------------------------------------------------------------------------------- sample
+
+
+def test_sample_draws_rows_that_match(place):
+    made_model(place)
+
+    said = lapwing("sample m.lapwing --rows 50 --seed 4 --where sex=f --where age=30..40 -o more.parquet")
+
+    assert (said.status, said.out) == (0, "")
+    rows = pl.read_parquet("more.parquet")
+    assert rows.height == 50
+    assert set(rows["sex"]) == {"f"}
+    assert rows["age"].is_between(30, 40).all()
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_sample_gives_one_row_for_each_condition_of_a_file(place, ending):
+    wanted = pl.DataFrame({"age": [30, 40, 50], "sex": ["f", "m", "f"]})
+    made_model(make.files(place, {f"c.{ending}": wanted}))
+
+    said = lapwing(f"sample m.lapwing --where-file c.{ending} -o more.parquet")
+
+    assert said.status == 0, said.err
+    assert pl.read_parquet("more.parquet").select("age", "sex").equals(wanted)
+    assert re.search(r"support of 3 condition rows, [0-9.]+ effective atoms on average: ", said.err)
+
+
+# ----------------------------------------------------------------------------------------------------------- anonymize
+
+
+DATA, ADULT = PACKAGE / "examples" / "adult.parquet", PACKAGE / "examples" / "adult.schema.json"
+NOTICE = "k-anonymous with k = 25, not differentially private; homogeneous groups can reveal shared values"
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    """Return a few hundred rows of Adult."""
+    path = tmp_path_factory.mktemp("anonymize") / "small.parquet"
+    pl.read_parquet(DATA).head(400).write_parquet(path)
+    return path
+
+
+def anonymize(data, out, *more, size=25):
+    return lapwing("anonymize", data, "--schema", ADULT, "--min-group-size", size, "-o", out, *more)
+
+
+def test_the_notice_is_on_stderr_and_in_both_files(small, tmp_path):
+    said = anonymize(small, tmp_path / "out.parquet", "--seed", 1)
+
+    assert (said.status, said.out) == (0, "")
+    assert said.err.splitlines()[0] == f"lapwing: {NOTICE}"
+    about = json.loads((tmp_path / "out.parquet.anonymous.json").read_text())
+    assert (about["notice"], about["k"], about["rows"], about["seed"]) == (NOTICE, 25, 400, 1)
+    assert json.loads(pl.read_parquet_metadata(tmp_path / "out.parquet")["lapwing"]) == about
+    assert {path.name for path in tmp_path.iterdir()} == {"out.parquet", "out.parquet.anonymous.json"}
+
+
+def test_the_rows_are_those_of_the_function(small, tmp_path):
+    chosen = ("--partition", "mdav", "--no-improve", "--categories", "mode", "--rows", 50, "--seed", 7)
+
+    said = anonymize(small, tmp_path / "out.parquet", *chosen)
+
+    assert said.status == 0
+    made = lw.anonymize(small, ADULT, 25, partition="mdav", improve=False, categories="mode", rows=50, seed=7)
+    assert pl.read_parquet(tmp_path / "out.parquet").equals(made.data)
+    about = json.loads((tmp_path / "out.parquet.anonymous.json").read_text())
+    assert about == json.loads(json.dumps(made.to_dict()))
+    assert about["settings"] == {
+        "min_group_size": 25,
+        "variant": "default",
+        "partition": "mdav",
+        "improve": False,
+        "output": "systematic",
+        "categories": "mode",
+        "rows": 50,
+    }
