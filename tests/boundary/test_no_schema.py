@@ -430,7 +430,7 @@ def test_where_noise_hides_every_column_the_release_ends_and_is_paid_for(tmp_pat
             TABLE.select("age", "town").head(20), epsilon="0.01", delta="1e-9", transcript=tmp_path / "t.jsonl"
         )
 
-    assert refused.value.code == "LW272"
+    assert refused.value.code == "LW273"
     assert "goes on" not in str(refused.value)
     assert (tmp_path / "t.jsonl").exists()
 
