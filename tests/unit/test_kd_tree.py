@@ -40,39 +40,11 @@ from lapwing.schema.schemas import Schema
 SIZE = {"name": "size", "type": "integer", "constraints": {"minimum": 0, "maximum": 6}, "special": [99]}
 KIND = {"name": "kind", "type": "string", "categories": ["a", "b", "c"], "constraints": {"required": True}}
 MIXED = Schema.from_dict({"fields": [SIZE, KIND]})
-ROWS = pl.DataFrame({"size": ["0", "6", "6", "99", None, "3"] * 50, "kind": ["a", "b", "c", "c", "a", "b"] * 50})
 ADD_REMOVE = Terms(relation="add-remove", expected_rows=300)
-
-
-def kinds(answers):
-    return [answer.question.kind for answer in answers]
 
 
 def planned(mechanism, schema=MIXED, budget=None, terms=ADD_REMOVE):
     return mechanism.plan(schema, budget or Budget.pure(1), terms, np.random.default_rng(1)).questions
-
-
-@pytest.mark.parametrize("budget", [Budget.pure(1), Budget.zcdp("0.5")], ids=str)
-def test_a_number_of_rows_is_bought_only_where_a_setting_needs_one_that_nobody_gives(budget):
-    bought = [
-        run(mechanism, ROWS, MIXED, budget=budget)[1]
-        for mechanism in (KDTree(), KDTree(variant="paper", coarse=1.0, fine=0.2))
-    ]
-    known = [
-        run(KDTree(), ROWS, MIXED, budget=budget, expected_rows=300)[1],
-        run(KDTree(), ROWS, MIXED, budget=budget, relation="replace-one")[1],
-        run(KDTree(coarse=1.0), ROWS, MIXED, budget=budget)[1],
-        run(KDTree(coarse=0.5, tau=9, variant="paper"), ROWS, MIXED, budget=budget)[1],
-    ]
-
-    for answers in bought:
-        assert kinds(answers) == ["MarginalCounts", "SplitDecisions", "SparseCounts"]
-        assert answers[0].question.cost.amount == budget.amount / 50
-    for answers in known:
-        assert kinds(answers) == ["SplitDecisions", "SparseCounts"]
-    for answers in bought + known:
-        spent = sum(answer.question.cost.amount for answer in answers)
-        assert budget.amount * Fraction(99999, 100000) < spent <= budget.amount
 
 
 @pytest.mark.parametrize(
@@ -152,26 +124,6 @@ EXACT = Budget.pure(10**6)
 def filtered(**settings):
     """Return settings under which small noisy counts are left out."""
     return Grid(variant="paper", placement="uniform", **settings)
-
-
-@pytest.mark.parametrize("budget", [Budget.pure(1), Budget.zcdp("0.5")], ids=str)
-def test_a_number_of_rows_is_bought_only_where_a_setting_needs_one_that_nobody_gives_grid(budget):
-    bought = [run(filtered(**each), ROWS, MIXED, budget=budget)[1] for each in ({}, {"width": 0.5}, {"threshold": 9})]
-    known = [
-        run(Grid(), ROWS, MIXED, budget=budget, expected_rows=300)[1],
-        run(Grid(), ROWS, MIXED, budget=budget, relation="replace-one")[1],
-        run(filtered(width=0.5, threshold=9), ROWS, MIXED, budget=budget)[1],
-        run(Grid(width=0.5), ROWS, MIXED, budget=budget)[1],
-    ]
-
-    for answers in bought:
-        assert kinds(answers) == ["MarginalCounts", "SparseCounts"]
-        assert answers[0].question.cost.amount == budget.amount / 50
-    for answers in known:
-        assert kinds(answers) == ["SparseCounts"]
-    for answers in bought + known:
-        spent = sum(answer.question.cost.amount for answer in answers)
-        assert budget.amount * Fraction(99999, 100000) < spent <= budget.amount
 
 
 @pytest.mark.parametrize(

@@ -13,12 +13,14 @@ import sys
 import textwrap
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import polars as pl
 import pytest
 
 import lapwing as lw
+from helpers.pmm_runs import run as run_mechanism
 from helpers.source_tree import PACKAGE, python_files, syntax
 from helpers.unrecorded import RUN
 from helpers.variants import SCHEMAS, choices, variants
@@ -424,11 +426,15 @@ def test_settings_are_read_from_texts(texts, settings):
             LinearStatistics(statistics=("f0 in (True, False) and max(f1, f2) > 0",)),
         ),
         ({"groups": "64"}, IndependentSettings(groups=64)),
+        (
+            {"resolutions": "16,4", "workload": '[["age", "kind"], "day"]', "target": "flag"},
+            Adaptive(resolutions=(16, 4), workload=(("age", "kind"), "day"), target="flag"),
+        ),
     ],
 )
 def test_texts_and_the_json_form_give_the_same_settings(texts, made):
     assert make_mechanism(made.name.lower(), texts) == made
-    assert make_mechanism(made.name, settings_of(made)) == made
+    assert make_mechanism(made.name, json.loads(json.dumps(settings_of(made)))) == made
 
 
 def test_names_and_keys_that_do_not_exist_are_told_with_those_that_do():
@@ -462,16 +468,6 @@ def test_names_and_keys_that_do_not_exist_are_told_with_those_that_do():
 def test_a_text_that_is_no_such_setting_is_refused_by_its_key(name, texts, message):
     with pytest.raises(ParameterError, match=message):
         make_mechanism(name, texts)
-
-
-def test_settings_come_back_from_their_json_form():
-    settings = Adaptive(resolutions=(16, 4), workload=(("age", "kind"), "day"), target="flag", particles=1000)
-
-    written = settings_of(settings)
-
-    assert json.loads(json.dumps(written)) == written
-    assert make_mechanism("Adaptive", written) == settings
-    assert make_mechanism("Adaptive", settings_of(Adaptive())) == Adaptive()
 
 
 def test_it_is_the_default_of_every_number_of_columns():
@@ -770,3 +766,33 @@ def test_a_choice_that_there_is_not_is_refused(name, kind):
 def test_settings_that_do_not_go_together_are_refused(kind, settings, word):
     with pytest.raises(ParameterError, match=word):
         kind(**settings)
+
+
+BUYERS = [
+    *((PMM(**each), True) for each in ({}, {"variant": "paper"}, {"variant": "paper", "consistency": "proportional"})),
+    *((KDTree(**each), True) for each in ({}, {"variant": "paper", "coarse": 1.0, "fine": 0.2})),
+    *((Grid(variant="paper", **each), True) for each in ({}, {"width": 0.5}, {"threshold": 9})),
+    (PSMM(), True),
+    (PSMM(cells=20), False),
+    (PMM(depth=3, variant="paper"), False),
+    (KDTree(coarse=1.0), False),
+    (KDTree(coarse=0.5, tau=9, variant="paper"), False),
+    (Grid(variant="paper", width=0.5, threshold=9), False),
+    (Grid(width=0.5), False),
+]
+
+
+@pytest.mark.parametrize("budget", [Budget.pure(1), Budget.zcdp("0.5")], ids=str)
+@pytest.mark.parametrize(("mechanism", "buys"), BUYERS, ids=repr)
+def test_a_number_of_rows_is_bought_only_where_a_setting_needs_one_that_nobody_gives(mechanism, buys, budget):
+    data, schema = fitting(mechanism)
+    asked = partial(run_mechanism, mechanism, data, Schema.from_dict(schema), budget=budget)
+
+    _, alone = asked()
+    known = [asked(**each)[1] for each in ({"expected_rows": 40}, {"relation": "replace-one"})]
+
+    assert [each.question.cost.amount for each in alone if each.question.columns == ()] == [budget.amount / 50] * buys
+    assert not any(each.question.columns == () for answers in known for each in answers)
+    for answers in (alone, *known):
+        spent = sum(each.question.cost.amount for each in answers)
+        assert budget.amount * Fraction(99_999, 100_000) < spent <= budget.amount

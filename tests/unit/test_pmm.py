@@ -52,7 +52,6 @@ MIXED = Schema.from_dict(
     }
 )
 ROWS = pl.DataFrame({"size": ["0", "6", "6", "99", None, "3"] * 50, "kind": ["a", "b", "c", "c", "a", "b"] * 50})
-VARIANTS = [PMM(), PMM(variant="paper"), PMM(variant="paper", consistency="proportional")]
 EXACT = [PMM(depth=6), PMM(depth=6, variant="paper"), PMM(depth=6, variant="paper", consistency="proportional")]
 
 
@@ -75,28 +74,6 @@ def test_without_noise_the_model_is_the_table(mechanism, relation):
     assert shares(model, MIXED) == pytest.approx(expected)
     assert model.rows == 300
     assert model.atoms == 6
-
-
-@pytest.mark.parametrize("mechanism", VARIANTS, ids=str)
-@pytest.mark.parametrize("budget", [Budget.pure(1), Budget.zcdp("0.5")], ids=str)
-def test_a_number_of_rows_is_bought_only_where_nobody_gives_one(mechanism, budget):
-    _, bought = run(mechanism, ROWS, MIXED, budget=budget)
-    _, expected = run(mechanism, ROWS, MIXED, budget=budget, expected_rows=300)
-    _, public = run(mechanism, ROWS, MIXED, budget=budget, relation="replace-one")
-
-    assert [answer.question.kind for answer in bought] == ["MarginalCounts", "TreeCounts"]
-    assert bought[0].question.cost == budget * Fraction(1, 50)
-    assert bought[1].question.cost == budget * Fraction(49, 50)
-    for answers in (expected, public):
-        assert [answer.question.kind for answer in answers] == ["TreeCounts"]
-        assert answers[0].question.cost == budget
-    assert public[0].levels[0] is None
-
-
-def test_the_papers_depth_given_needs_no_number_of_rows():
-    _, answers = run(PMM(depth=3, variant="paper"), ROWS, MIXED)
-
-    assert [answer.question.kind for answer in answers] == ["TreeCounts"]
 
 
 @pytest.mark.parametrize(("rows", "epsilon", "depth"), [(1000, 1, 10), (1024, 1, 10), (1025, 1, 11), (100, "0.001", 0)])

@@ -77,23 +77,6 @@ def test_a_counted_table_far_larger_than_its_cells_is_refused():
         box_cells(Schema.from_dict({"fields": flags}), 1, 65_536)
 
 
-# ----------------------------------------------------------------------------------------------- questions and cells
-@pytest.mark.parametrize("budget", [Budget.pure(1), Budget.zcdp("0.5")], ids=str)
-def test_a_number_of_rows_is_bought_only_where_it_is_needed_and_nobody_gives_one(budget):
-    _, bought = run(PSMM(), ROWS, MIXED, budget=budget)
-    others = [
-        run(PSMM(), ROWS, MIXED, budget=budget, expected_rows=300)[1],
-        run(PSMM(), ROWS, MIXED, budget=budget, relation="replace-one")[1],
-        run(PSMM(cells=20), ROWS, MIXED, budget=budget)[1],
-    ]
-
-    assert [answer.question.columns for answer in bought] == [(), ("size", "kind")]
-    assert bought[0].question.cost.amount + bought[1].question.cost.amount == budget.amount
-    for answers in others:
-        assert [answer.question.columns for answer in answers] == [("size", "kind")]
-        assert answers[0].question.cost == budget
-
-
 @pytest.mark.parametrize(
     ("columns", "wanted", "shape"),
     [(1, 1, (1,)), (1, 1000, (1000,)), (2, 99, (9, 9)), (2, 100, (10, 10)), (3, 999, (9, 9, 9))],
@@ -691,8 +674,7 @@ def test_a_metric_that_the_schema_has_not_is_refused_before_the_debit(metric, sa
 
 
 BESIDE = [[1.0, 0.0], [0.0, -1.0]]
-BEYOND = np.zeros((3, 3))
-BEYOND[2, 2], BEYOND[1, 1] = 1.0, -1.0
+BEYOND = np.diag([0.0, -1.0, 1.0])
 COSTS = {
     "on a line of sum 0, its cumulative sums": ([3.0, -1.0, -4.0, 2.0], [[1, 2, 4]], 0.25, 0.25 * (3 + 2 * 2 + 4 * 2)),
     "a sum is removed at the price 1": ([-2.0] * 4, [[1, 1, 1]], 0.25, 8.0),
