@@ -97,6 +97,41 @@ def test_releases_that_are_no_sum_are_refused(other, said):
     assert refused.value.code == "LW418"
 
 
+def test_of_disjoint_parts_the_largest_counts_at_every_delta():
+    """One has more rho, the other a larger delta for lists: neither is the larger one everywhere."""
+    most, lists = paid(rho="0.02"), replace(paid(rho="0.0199"), delta=Fraction(1, 10**4), epsilons=())
+
+    apart = most.compose(lists, disjoint=True)
+
+    alone = [
+        {each["delta"]["exact"]: Fraction(each["epsilon"]["exact"]) for each in one.compose()["epsilons"]}
+        for one in (most, lists)
+    ]
+    assert Fraction(apart["total"]["exact"]) == Fraction(2, 100)
+    assert Fraction(apart["delta"]["exact"]) == Fraction(1, 10**4)
+    assert {each["delta"]["exact"]: Fraction(each["epsilon"]["exact"]) for each in apart["epsilons"]} == {
+        "1/1000": max(each["1/1000"] for each in alone)
+    }
+    assert sum(each["rho"] for each in apart["events"]) == pytest.approx(0.02)
+    singly = [[each["found_at_most"] for each in one.compose()["trade_off"]] for one in (most, lists)]
+    assert [each["found_at_most"] for each in apart["trade_off"]] == [max(pair) for pair in zip(*singly, strict=True)]
+
+
+def test_what_was_learned_of_the_whole_table_counts_for_every_part():
+    bought = paid(replace(SCHEMA, purchases=(LEARNED,)), rho="0.01")
+
+    found = bought.compose(paid(rho="0.02"), disjoint=True)
+
+    assert Fraction(found["total"]["exact"]) == Fraction(3, 100)
+
+
+def test_parts_are_not_disjoint_under_replace_one():
+    one, other = (paid(rho=rho, neighbours="replace-one") for rho in ("0.01", "0.02"))
+
+    with pytest.raises(lw.BudgetError, match="may move from one part to another"):
+        one.compose(other, disjoint=True)
+
+
 def test_the_command_prints_the_sum_of_files(tmp_path):
     places = [tmp_path / name for name in ("a.json", "b.json")]
     for place, rho in zip(places, ("0.01", "0.02"), strict=True):
@@ -106,3 +141,5 @@ def test_the_command_prints_the_sum_of_files(tmp_path):
 
     assert (said.status, json.loads(said.out)["total"]["exact"]) == (0, "3/100")
     assert lapwing("certificate", "compose", str(places[0]), str(places[0])).status == 1
+    apart = lapwing("certificate", "compose", "--disjoint", *map(str, places))
+    assert json.loads(apart.out)["total"]["exact"] == "1/50"

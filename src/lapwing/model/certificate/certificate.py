@@ -18,7 +18,7 @@ from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.plain import rational_text, read_key, read_list, read_rational
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.maths.arrays import Frozen
-from lapwing.model.certificate.composition import composition
+from lapwing.model.certificate.composition import composition, largest_of
 from lapwing.model.certificate.cost_lines import (
     CostLine,
     RequestedBudget,
@@ -290,13 +290,16 @@ class Certificate(Displayable):
         """What this release and learning its bounds under the same terms cost; None where none was learned."""
         return together(self.total, self.delta, self.requested.delta, self._terms, self.purchases)
 
-    def compose(self, *others: "Certificate") -> dict[str, Any]:
+    def compose(self, *others: "Certificate", disjoint: bool = False) -> dict[str, Any]:
         """Add this release and others of the same people up, with what learning their schemas cost.
 
         Parameters
         ----------
         others : Certificate
             One of each other release, under the same neighbour relation; of rows as this one, or of people.
+        disjoint : bool, default False
+            Whether each release is of another part of a table, by a public rule, such as its region; on your word. All
+            rows of one person are in one part.
 
         Returns
         -------
@@ -309,10 +312,16 @@ class Certificate(Displayable):
         Raises
         ------
         BudgetError
-            If the releases are under several relations, or some of rows and some of people, or one is named twice.
+            If the releases are under several relations, or some of rows and some of people, or one is named twice;
+            with ``disjoint`` under replace-one.
 
         Notes
         -----
+        Of disjoint parts the largest loss is that of all together (parallel composition; McSherry 2009): tables that
+        differ by one person differ in one part, and given what was released of the others, also where that decided what
+        is asked of this one, its release has the law that its own promise bounds. Under replace-one a person may move,
+        so that two parts differ: refused. What learning cost counts in full for every part.
+
         dp-accounting has no event for pure ε under add-remove, so that ε is exported as what it implies, ε²/2-zCDP (Bun
         and Steinke 2016, Proposition 1.4); ``epsilons`` are the better of that and of plain addition.
 
@@ -330,13 +339,19 @@ class Certificate(Displayable):
         all_of_them = (self, *others)
         if len({each.ledger or each.to_json() for each in all_of_them}) < len(all_of_them):
             raise BudgetError("a release is named twice; name the certificate of each release once", code="LW418")
-        return composition(
-            [each._terms for each in all_of_them],
-            [each.total for each in all_of_them],
-            [line for each in all_of_them for line in each.lines],
-            [each.delta for each in all_of_them],
-            tuple(dict.fromkeys(bought for each in all_of_them for bought in each.purchases)),
-        )
+        bought = tuple(dict.fromkeys(purchase for each in all_of_them for purchase in each.purchases))
+
+        def costs(*added: Certificate) -> dict[str, Any]:
+            return composition(
+                [each._terms for each in added],
+                [each.total for each in added],
+                [line for each in added for line in each.lines],
+                [each.delta for each in added],
+                bought,
+            )
+
+        together = costs(*all_of_them)
+        return largest_of([costs(each) for each in all_of_them]) if disjoint else together
 
     @property
     def rows_within(self) -> float | None:

@@ -52,6 +52,31 @@ def composition(
     }
 
 
+def largest_of(parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return what releases of disjoint parts of a table cost, from what `composition` says of each; see `compose`."""
+    if parts[0]["relation"] != _RELATIONS["add-remove"]:
+        raise BudgetError(
+            "whoever is replaced may move from one part to another, where both releases change; add releases under "
+            "replace-one up, or make them under add-remove",
+            code="LW418",
+        )
+    # All events are of zero-concentrated privacy: those whose sum is largest lose the most at every order.
+    most = max(parts, key=lambda part: sum(Fraction(event["rho"]) for event in part["events"]))
+    pairs = [{pair["delta"]["exact"]: pair for pair in part["epsilons"]} for part in parts]
+    stated = [delta for delta in pairs[0] if all(delta in each for each in pairs)]
+    trades = zip(*(part["trade_off"] for part in parts), strict=True)
+    return most | {
+        "disjoint": len(parts),
+        "privacy_units": list(dict.fromkeys(unit for part in parts for unit in part["privacy_units"])),
+        "delta": max((part["delta"] for part in parts), key=lambda delta: Fraction(delta["exact"])),
+        "epsilons": [
+            max((each[delta] for each in pairs), key=lambda pair: Fraction(pair["epsilon"]["exact"]))
+            for delta in stated
+        ],
+        "trade_off": [max(each, key=lambda row: row["found_at_most"]) for each in trades],
+    }
+
+
 def _check_terms(terms: Sequence[tuple[str, str]]) -> None:
     """Refuse releases whose losses are no sum."""
     if len({(relation, unit == ROW) for relation, unit in terms}) > 1:

@@ -94,12 +94,15 @@ def verify(
 @certificate_app.command(epilog=examples("certificate compose"))
 def compose(
     files: Annotated[list[Path], argument("C.json", "The certificate of each release of the same people.")],
+    disjoint: Annotated[
+        bool, flag("--disjoint", "Of disjoint parts of the table: the largest counts.")
+    ] = False,
 ) -> None:
     """Add releases up: ε at eight δ, a trade-off table, and events for dp-accounting, as JSON."""
     from lapwing.model.certificate.certificate import certificate_in  # noqa: PLC0415
 
     first, *others = (certificate_in(file)[0] for file in files)
-    print(dumps(first.compose(*others), indent=2))
+    print(dumps(first.compose(*others, disjoint=disjoint), indent=2))
 
 
 @certificate_app.command(epilog=examples("certificate sign"))
