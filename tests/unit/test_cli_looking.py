@@ -5,6 +5,7 @@ import os
 
 import pytest
 
+from helpers import make
 from helpers.command import lapwing
 from lapwing.cli.looking import is_remembered, remember
 from lapwing.rows.elsewhere import Query
@@ -13,14 +14,16 @@ from lapwing.schema.schemas import Schema
 
 HEADER = ["id", "charges", "age", "share", "seen", "town", "smokes"]
 ROW = ["1", "9715", "62.8", "0.5", "2020-12-31", "Köln", "true"]
-FIELDS = [
-    {"name": "charges", "type": "integer", "constraints": {"minimum": 0, "maximum": 99_999}},
-    {"name": "age", "type": "number", "constraints": {"minimum": 0, "maximum": 120}},
-    {"name": "share", "type": "number", "constraints": {"minimum": 0, "maximum": 1}},
-    {"name": "seen", "type": "date", "constraints": {"minimum": "2000-01-01", "maximum": "2029-12-31"}},
-    {"name": "town", "type": "string", "categories": ["Köln", "Ulm"]},
-    {"name": "smokes", "type": "boolean"},
-]
+FIELDS = make.fields(
+    {
+        "charges": (0, 99_999),
+        "age": (0.0, 120.0),
+        "share": (0.0, 1.0),
+        "seen": ("2000-01-01", "2029-12-31"),
+        "town": ["Köln", "Ulm"],
+        "smokes": bool,
+    }
+)
 
 
 def write(folder, cells, sep=",", encoding="utf-8", header=True):
@@ -31,18 +34,15 @@ def write(folder, cells, sep=",", encoding="utf-8", header=True):
 
 
 @pytest.fixture
-def place(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    (tmp_path / "s.json").write_text(json.dumps({"fields": FIELDS}))
-    terms = ["--unit", "pure", "--limit", "1000", "--neighbours", "add-remove", "--privacy-unit", "row"]
-    assert lapwing("ledger", "init", "people", *terms).status == 0
-    return tmp_path
+def place(place, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(place / "state"))
+    make.ledger("budget.db", 1000)
+    return make.files(place, {"s.json": {"fields": FIELDS}, "d.json": make.schema({"charges": "integer"}, draft=True)})
 
 
-def synthesize(*more):
+def synthesize(more=""):
     paid = "synthesize rows.csv --schema s.json --epsilon 1 -o out.csv --mechanism independent --ledger budget.db"
-    return lapwing(paid, *more)
+    return lapwing(f"{paid} {more}")
 
 
 KINDS = {
@@ -99,7 +99,7 @@ def test_the_cure_that_is_named_is_one(place):
     schema["fields"][3]["format"] = "%d.%m.%Y"
     (place / "s.json").write_text(json.dumps(schema))
 
-    said = synthesize("--check", "--rows", "10")
+    said = synthesize("--check --rows 10")
 
     assert said.status == 0, said.err
     assert "2020" in (place / "out.csv").read_text()
@@ -108,7 +108,7 @@ def test_the_cure_that_is_named_is_one(place):
 def test_a_share_of_misfits_may_be_allowed_and_is_a_number(place):
     write(place, {"smokes": "ja"})
 
-    assert synthesize("--check", "--misfits", "1").status == 0
+    assert synthesize("--check --misfits 1").status == 0
 
 
 def test_a_look_is_recommended_by_name_until_one_was_taken_and_the_file_is_changed(place):
@@ -144,23 +144,10 @@ def test_a_look_at_an_address_counts_with_any_user_and_password_and_for_that_sch
 
 def test_learn_looks_first_too(place):
     write(place, {"charges": '"9,715"'})
-    (place / "d.json").write_text(json.dumps({"draft": True, "fields": [{"name": "charges", "type": "integer"}]}))
-    learn = [
-        "schema",
-        "learn",
-        "rows.csv",
-        "--schema",
-        "d.json",
-        "--epsilon",
-        "100",
-        "-o",
-        "new.json",
-        "--ledger",
-        "budget.db",
-    ]
+    learn = "schema learn rows.csv --schema d.json --epsilon 100 -o new.json --ledger budget.db"
 
-    said = lapwing(*learn, "--check")
-    recommended = lapwing(*learn)
+    said = lapwing(learn, "--check")
+    recommended = lapwing(learn)
 
     assert '"groupChar": ","' in said.err
     assert not said.out
@@ -170,7 +157,6 @@ def test_learn_looks_first_too(place):
 
 def test_a_draft_can_be_checked_against_its_table(place):
     write(place, {"charges": '"9,715"'})
-    (place / "d.json").write_text(json.dumps({"draft": True, "fields": [{"name": "charges", "type": "integer"}]}))
 
     said = lapwing("schema", "check", "d.json", "rows.csv")
 
@@ -193,7 +179,7 @@ def test_settings_are_explained_and_words_are_spelt_both_ways(place):
 
 def test_lists_are_written_with_commas_too(place):
     write(place, {})
-    assert synthesize("--model", "m.lapwing").status == 0
+    assert synthesize("--model m.lapwing").status == 0
 
     said = lapwing("query", "m.lapwing", "--column", "town,smokes")
 
@@ -203,14 +189,13 @@ def test_lists_are_written_with_commas_too(place):
 
 def test_files_have_names_of_their_own_where_none_is_given_and_none_is_replaced(place):
     write(place, {})
-    (place / "d.json").write_text(json.dumps({"draft": True, "fields": [{"name": "charges", "type": "integer"}]}))
-    paid = ["--epsilon", "1", "--mechanism", "independent", "--ledger", "budget.db"]
+    paid = "synthesize rows.csv --schema s.json --epsilon 1 --mechanism independent --ledger budget.db"
 
-    assert lapwing("schema", "draft", "rows.csv").status == 0
-    assert lapwing("schema", "learn", "rows.csv", "--schema", "d.json", *paid[:2]).status == 0
-    made = lapwing("synthesize", "rows.csv", "--schema", "s.json", *paid, "--model", "m.lapwing")
-    again = lapwing("synthesize", "rows.csv", "--schema", "s.json", *paid)
-    assert lapwing("report", "m.lapwing").status == 0
+    assert lapwing("schema draft rows.csv").status == 0
+    assert lapwing("schema learn rows.csv --schema d.json --epsilon 1").status == 0
+    made = lapwing(paid, "--model", "m.lapwing")
+    again = lapwing(paid)
+    assert lapwing("report m.lapwing").status == 0
 
     assert made.status == 0, made.err
     assert (

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import lapwing as lw
+from helpers import make
 from helpers.command import lapwing
 from helpers.saved import small_saved
 from lapwing.errors import DataError, ParameterError
@@ -18,36 +19,29 @@ from lapwing.extras.connect.metadata.reading import read_foreign
 from lapwing.kernel.budget.budget import Budget
 from lapwing.model.certificate.cost_lines import RequestedBudget
 from lapwing.release.release import Release
+from lapwing.rows.out import outputs
 from lapwing.schema.purchases import Purchase
 from lapwing.schema.schemas import Schema
 
 SAVED = small_saved()
 RELEASE = Release.of_one(SAVED)
-EVERYTHING = Schema.from_dict(
-    {
-        "name": "everything",
-        "fields": [
-            {"name": "who", "type": "string", "role": "identifier"},
-            {"name": "visit", "type": "integer", "role": "identifier", "constraints": {"minimum": 1, "maximum": 9}},
-            {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 120}, "special": [-1, -2]},
-            {"name": "net income/€", "type": "number", "constraints": {"minimum": -5, "maximum": 1e6}, "scale": "log"},
-            {"name": "net income,€", "type": "number", "constraints": {"minimum": 0, "maximum": 1}, "resolution": 0.01},
-            {"name": "..", "type": "boolean", "constraints": {"required": True}},
-            {"name": "rows", "type": "string", "categories": ["", "a\u202eb", "N"], "missingValues": ["NA"]},
-            {"name": "code", "type": "string", "categories": ["E11", "E10", "F1"], "hierarchy": {"prefixes": [1]}},
-            {"name": "grade", "type": "integer", "categories": [3, 1, 2], "categoriesOrdered": True},
-            {"name": "share", "type": "number", "categories": [0.5, 1.5]},
-            {"name": "born", "type": "date", "constraints": {"minimum": "1900-01-01", "maximum": "2030-12-31"}},
-            {
-                "name": "seen",
-                "type": "datetime",
-                "constraints": {"minimum": "2000-01-01", "maximum": "2030-12-31"},
-                "resolution": "hour",
-                "description": "When they came.",
-            },
-        ],
-    }
-)
+COLUMNS = {
+    "who": {"type": "string", "role": "identifier"},
+    "visit": {"type": "integer", "role": "identifier", "constraints": {"minimum": 1, "maximum": 9}},
+    "age": make.field("age", (0, 120), special=[-1, -2]),
+    "net income/€": make.field("net income/€", (-5.0, 1e6), scale="log"),
+    "net income,€": make.field("net income,€", (0.0, 1.0), resolution=0.01),
+    "..": make.field("..", bool, required=True),
+    "rows": make.field("rows", ["", "a\u202eb", "N"], missingValues=["NA"]),
+    "code": make.field("code", ["E11", "E10", "F1"], hierarchy={"prefixes": [1]}),
+    "grade": make.field("grade", [3, 1, 2], categoriesOrdered=True),
+    "share": [0.5, 1.5],
+    "born": ("1900-01-01", "2030-12-31"),
+    "seen": make.field(
+        "seen", ("2000-01-01", "2030-12-31"), type="datetime", resolution="hour", description="When they came."
+    ),
+}
+EVERYTHING = Schema.from_dict(make.schema(COLUMNS, name="everything"))
 
 
 def described(schema, certificate=SAVED.certificate, folder=Path("/nowhere"), about=None):
@@ -100,7 +94,7 @@ def test_the_statement_is_the_certificates_with_plain_figures_of_the_delta_that_
     full = SAVED.certificate.to_dict()
 
     assert (found["epsilon"], found["delta"]) == (2.5, 1e-6)
-    for key in (
+    of_both = [
         "notion",
         "total",
         "epsilons",
@@ -110,7 +104,8 @@ def test_the_statement_is_the_certificates_with_plain_figures_of_the_delta_that_
         "ledger",
         "purchases",
         "warnings",
-    ):
+    ]
+    for key in of_both:
         assert found[key] == full[key]
     assert found["software"] == {"name": "lapwing", "version": "0.1.0"}
     assert "costs" not in found
@@ -132,23 +127,10 @@ def test_plain_figures_are_never_below_the_exact_ones(part):
     assert part / 10**6 <= delta < part * (1 + Fraction(1, 10**12)) / 10**6
 
 
-BOUGHT = Purchase(
-    fields=("age",),
-    notion="zcdp",
-    amount=Fraction(1, 10),
-    delta=Fraction(1, 10**6),
-    relation="add-remove",
-    privacy_unit="row",
-    release="8f14",
-    lapwing="0.1.0",
-)
-PURE = dataclasses.replace(
-    SAVED.certificate,
-    lines=(),
-    total=Budget("pure", Fraction(0)),
-    requested=RequestedBudget(epsilon=Fraction(1)),
-    epsilons=(),
-)
+TERMS = {"relation": "add-remove", "privacy_unit": "row", "release": "8f14", "lapwing": "0.1.0"}
+BOUGHT = Purchase(fields=("age",), notion="zcdp", amount=Fraction(1, 10), delta=Fraction(1, 10**6), **TERMS)
+NOTHING = {"lines": (), "total": Budget("pure", Fraction(0)), "epsilons": ()}
+PURE = dataclasses.replace(SAVED.certificate, requested=RequestedBudget(epsilon=Fraction(1)), **NOTHING)
 
 
 @pytest.mark.parametrize(
@@ -231,47 +213,30 @@ def test_a_wrong_setting_is_refused(tmp_path, settings, error):
         RELEASE.to_croissant(3, rows=tmp_path / "rows.csv")
 
 
-def test_the_command_writes_it_before_the_certificate_that_it_names(tmp_path, monkeypatch):
-    table = tmp_path / "table.csv"
-    table.write_text("flag\n" + "true\nfalse\n" * 50)
-    (tmp_path / "schema.json").write_text(json.dumps({"fields": [{"name": "flag", "type": "boolean"}]}))
-    order = []
-    from lapwing.rows.out import outputs
+SYNTHESIZE = "synthesize table.csv --schema schema.json --epsilon 1 -o rows.csv"
 
-    real = outputs.os.replace
+
+def test_the_command_writes_it_before_the_certificate_that_it_names(place, monkeypatch):
+    make.files(place, {"table.csv": "flag\n" + "true\nfalse\n" * 50, "schema.json": make.schema({"flag": bool})})
+    order, real = [], outputs.os.replace
     monkeypatch.setattr(outputs.os, "replace", lambda old, new: (order.append(Path(new)), real(old, new)))
-    done = lapwing(
-        *("synthesize", str(table), "--schema", str(tmp_path / "schema.json"), "--epsilon", "1"),
-        *("--mechanism", "independent", "--rows", "10", "-o", str(tmp_path / "rows.csv")),
-        *("--croissant", str(tmp_path / "croissant.json"), "--model", str(tmp_path / "m.lapwing")),
-    )
+
+    done = lapwing(f"{SYNTHESIZE} --mechanism independent --rows 10 --croissant croissant.json --model m.lapwing")
 
     assert done.status == 0, done.err
     assert "The Croissant file has no license, url or creator, which Croissant asks for" in done.err + done.out
-    assert [new.name for new in order if new.parent == tmp_path] == [
-        "m.lapwing",
-        "rows.csv",
-        "croissant.json",
-        "rows.csv.certificate.json",
-    ]
-    found = json.loads((tmp_path / "croissant.json").read_text())
+    names = ["m.lapwing", "rows.csv", "croissant.json", "rows.csv.certificate.json"]
+    assert [new.name for new in order if new.absolute().parent == place] == names
+    found = json.loads((place / "croissant.json").read_text())
     assert sum("a standard deviation of" in line for line in found["rai:dataLimitations"]) == 1
-    certificate = (tmp_path / "rows.csv.certificate.json").read_bytes()
-    assert found["distribution"][1]["sha256"] == hashlib.sha256(certificate).hexdigest()
-    assert found["distribution"][0]["sha256"] == hashlib.sha256((tmp_path / "rows.csv").read_bytes()).hexdigest()
-    lw.load(tmp_path / "m.lapwing").to_croissant(
-        tmp_path / "again.json", rows=tmp_path / "rows.csv", certificate=tmp_path / "rows.csv.certificate.json"
-    )
-    again = json.loads((tmp_path / "again.json").read_text())
+    for part, name in enumerate(("rows.csv", "rows.csv.certificate.json")):
+        assert found["distribution"][part]["sha256"] == hashlib.sha256((place / name).read_bytes()).hexdigest()
+    lw.load("m.lapwing").to_croissant("again.json", rows="rows.csv", certificate="rows.csv.certificate.json")
+    again = json.loads((place / "again.json").read_text())
     assert {**again, "datePublished": ""} == {**found, "datePublished": ""}
 
 
-def test_the_command_refuses_a_place_that_cannot_name_the_rows_before_anything_is_spent(tmp_path):
-    (tmp_path / "deep").mkdir()
-    (tmp_path / "schema.json").write_text('{"fields": [{"name": "flag", "type": "boolean"}]}')
-    done = lapwing(
-        *("synthesize", str(tmp_path / "table.csv"), "--schema", str(tmp_path / "schema.json"), "--epsilon", "1"),
-        *("-o", str(tmp_path / "rows.csv"), "--croissant", str(tmp_path / "deep" / "croissant.json")),
-    )
+def test_the_command_refuses_a_place_that_cannot_name_the_rows_before_anything_is_spent(place):
+    make.files(place, {"schema.json": make.schema({"flag": bool}), "deep/note.txt": ""})
 
-    assert "in the folder of" in done.error
+    assert "in the folder of" in lapwing(f"{SYNTHESIZE} --croissant deep/croissant.json").error

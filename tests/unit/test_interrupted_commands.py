@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers import make
 from helpers.command import Said, lapwing
 from lapwing.api import running
 from lapwing.cli import console
@@ -16,12 +17,9 @@ from lapwing.kernel.budget.ledger import Ledger
 from lapwing.release import files
 from lapwing.release.runs.records import AccountedSink
 
-SCHEMA = '{"fields": [{"name": "flag", "type": "boolean", "constraints": {"required": true}}]}'
-DRAFT = '{"draft": true, "fields": [{"name": "age", "type": "integer", "provenance": "dp"}]}'
-HOME = '{"name": "home", "type": "integer", "role": "identifier"}'
-FLAG = '{"name": "flag", "type": "boolean", "constraints": {"required": true}}'
-PART = f'{{"fields": [{HOME}, {FLAG}]}}'
-LINKED = f'{{"key": "home", "maxChildren": 2, "parent": {PART}, "child": {PART}}}'
+PART = {"fields": make.fields({"home": "id", "flag": make.field("flag", bool, required=True)})}
+LINKED = {"key": "home", "maxChildren": 2, "parent": PART, "child": PART}
+HOMES = "home,flag\n" + "".join(f"{each},true\n" for each in range(50))
 NOTHING = "interrupted; nothing was spent"
 COMMANDS = {
     "learn": "schema learn ages.csv --schema draft.json -o learned.json --epsilon 1",
@@ -31,24 +29,25 @@ COMMANDS = {
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "data.csv").write_text("flag\n" + "true\nfalse\n" * 50)
-    (tmp_path / "made.csv").write_text("flag\n" + "true\nfalse\n" * 50)
-    (tmp_path / "schema.json").write_text(SCHEMA)
-    (tmp_path / "ages.csv").write_text("age\n" + "20\n60\n" * 500)
-    (tmp_path / "draft.json").write_text(DRAFT)
-    (tmp_path / "homes.csv").write_text("home,flag\n" + "".join(f"{each},true\n" for each in range(50)))
-    (tmp_path / "people.csv").write_text("home,flag\n" + "".join(f"{each},true\n" for each in range(50)))
-    (tmp_path / "linked.json").write_text(LINKED)
-    for name, unit in (("budget.db", "row"), ("homes.db", "home:2")):
-        terms = {"relation": "add-remove", "privacy_unit": unit}
-        Ledger.create_or_open(tmp_path / name).init("d", unit="pure", limit=3, **terms)
-    return tmp_path
+def folder(place):
+    make.ledger("budget.db")
+    make.ledger("homes.db", privacy_unit="home:2")
+    contents = {
+        **dict.fromkeys(("data.csv", "made.csv"), "flag\n" + "true\nfalse\n" * 50),
+        **dict.fromkeys(("homes.csv", "people.csv"), HOMES),
+        "ages.csv": "age\n" + "20\n60\n" * 500,
+        "schema.json": make.schema({"flag": bool}, required=True),
+        "draft.json": {"draft": True, "fields": make.fields({"age": "integer"}, provenance="dp")},
+        "linked.json": LINKED,
+    }
+    return make.files(place, contents)
+
+
+SYNTHESIZE = "synthesize data.csv --schema schema.json --epsilon 1 -o out.csv"
 
 
 def synthesized(*more: str) -> Said:
-    return lapwing("synthesize", "data.csv", "--schema", "schema.json", "--epsilon", "1", "-o", "out.csv", *more)
+    return lapwing(SYNTHESIZE, *more)
 
 
 def interrupt(*_: object, **__: object) -> None:
@@ -162,8 +161,7 @@ def test_the_signal_that_ends_services_is_an_interrupt_with_a_status_of_its_own(
         "running.release_tables = wait\n"
         "run()\n"
     )
-    arguments = ["synthesize", "data.csv", "--schema", "schema.json", "--epsilon", "1", "-o", "out.csv"]
-    command = [sys.executable, "-c", code, *arguments, "--ledger", "budget.db"]
+    command = [sys.executable, "-c", code, *SYNTHESIZE.split(), "--ledger", "budget.db"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         deadline = time.monotonic() + 60
         while not Path("begun").exists() and time.monotonic() < deadline:

@@ -1,7 +1,8 @@
-"""The policy of a data office: what it forbids is refused before anything is debited, by whatever door."""
+"""The policy of a data office: what its caps mean, files that are none, and what every door refuses under it."""
 
 import io
 import json
+import shutil
 import subprocess
 import sys
 from contextlib import nullcontext
@@ -14,12 +15,16 @@ import polars as pl
 import pytest
 
 import lapwing as lw
+from helpers import make
 from helpers.command import lapwing
 from helpers.linked_homes import SCHEMA as HOMES
 from helpers.linked_homes import tables
+from helpers.source_tree import ROOT
 from lapwing.errors import BudgetError
 from lapwing.extras.office import policy as policies
 from lapwing.kernel.budget import ledger as ledgers
+from lapwing.kernel.budget.budget import Budget, requested_budget
+from lapwing.kernel.budget.conversions import epsilon_for
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.release.runs.records import AccountedSink
 
@@ -59,40 +64,35 @@ START = ("y", "1", "0", "1000", "y", "10")
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     """Return a folder with tables, a policy, and a ledger from which epsilon 1 was spent under it."""
-    folder = tmp_path_factory.mktemp("made")
+    schema = json.loads((EXAMPLES / "adult.schema.json").read_text())
+    contents = {
+        "policy.toml": POLICY.encode("utf-8-sig"),
+        "loose.toml": LOOSE,
+        "adult.parquet": pl.read_parquet(EXAMPLES / "adult.parquet").head(1000),
+        **dict.fromkeys(("s.json", "adult.schema.json"), schema),
+        "draft.json": {"draft": True, "fields": make.fields({"age": "integer"}, provenance="dp")},
+        "homes.json": HOMES,
+        **dict(zip(("parents.csv", "children.csv"), tables(100), strict=True)),
+    }
+    folder = make.files(tmp_path_factory.mktemp("made"), contents)
     with pytest.MonkeyPatch.context() as patched:
         patched.chdir(folder)
         patched.setenv("XDG_STATE_HOME", str(folder))
         patched.setenv(policies.VARIABLE, "policy.toml")
-        Path("policy.toml").write_text(POLICY, encoding="utf-8-sig")
-        Path("loose.toml").write_text(LOOSE)
-        pl.read_parquet(EXAMPLES / "adult.parquet").head(1000).write_parquet("adult.parquet")
-        schema = json.loads((EXAMPLES / "adult.schema.json").read_text())
-        Path("s.json").write_text(json.dumps(schema))
-        Path("adult.schema.json").write_text(json.dumps(schema))
-        age = {"name": "age", "type": "integer", "provenance": "dp"}
-        Path("draft.json").write_text(json.dumps({"draft": True, "fields": [age]}))
-        Path("homes.json").write_text(json.dumps(HOMES))
-        for table, name in zip(tables(100), ("parents.csv", "children.csv"), strict=True):
-            table.write_csv(name)
-        assert lapwing("ledger", "init", "adult", "--unit", "pure", "--limit", "3", *TERMS).status == 0
-        unit = ("--neighbours", "add-remove", "--privacy-unit", "home:4")
-        assert lapwing("ledger", "init", "homes", "--unit", "pure", "--limit", "3", *unit).status == 0
+        for dataset, unit in (("adult", "row"), ("homes", "home:4")):
+            make.ledger("budget.db", 3, dataset=dataset, privacy_unit=unit)
         said = lapwing(*RELEASE[:-4], "-o", "out.csv", *RELEASE[-2:], "--epsilon", "1", *BOOK)
         assert said.status == 0, said.err
     return folder
 
 
 @pytest.fixture
-def place(made, tmp_path, monkeypatch):
+def place(made, place, monkeypatch):
     """Work in a copy of it, under the policy."""
-    for file in made.iterdir():
-        if file.is_file():
-            (tmp_path / file.name).write_bytes(file.read_bytes())
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    shutil.copytree(made, place, dirs_exist_ok=True)
+    monkeypatch.setenv("XDG_STATE_HOME", str(place / "state"))
     monkeypatch.setenv(policies.VARIABLE, "policy.toml")
-    return tmp_path
+    return place
 
 
 def kept(place):
@@ -383,3 +383,64 @@ def test_an_empty_variable_names_no_policy_and_an_option_holds_for_one_command(p
     assert lapwing("--policy", "policy.toml", *RELEASE, "--epsilon", "0.1").code == "LW421"
     assert policies.in_force() == ()
     assert lapwing(*RELEASE, "--epsilon", "0.1").status == 0
+
+
+# ------------------------------------------------------------------------------------------- what caps mean, and files
+
+
+CAP = policies.Cap(Fraction(1), Fraction(1, 10**6))
+PURE, RHO = Budget.pure, Budget.zcdp
+SUMS = {
+    "pure epsilons add up": ([PURE("0.5"), PURE("0.5")], 0, True),
+    "and pass": ([PURE("0.5"), PURE("0.500000001")], 0, False),
+    "many small ones are within by rho": ([PURE("0.01")] * 400, 0, True),
+    "what was asked as the cap is within it": ([requested_budget(epsilon=1, delta="1e-6")], 0, True),
+    "selections take of delta": ([RHO("0.0243")], Fraction(1, 10**7), False),
+    "and all of it": ([PURE("0.5")], Fraction(1, 10**6), True),
+    "and more": ([PURE("0.5")], Fraction(2, 10**6), False),
+    "both kinds add up in rho": ([PURE("0.1"), RHO("0.019")], 0, True),
+    "and pass too": ([PURE("0.1"), RHO("0.02")], 0, False),
+}
+
+
+@pytest.mark.parametrize(("budgets", "selected", "is_within"), SUMS.values(), ids=SUMS)
+def test_sums_are_within_a_cap_where_they_are_dp_at_it(budgets, selected, is_within):
+    assert (policies._excess(budgets, Fraction(selected), CAP) is None) == is_within
+
+
+def test_zcdp_has_no_epsilon_without_a_delta():
+    assert policies._excess([RHO("1e-12")], Fraction(0), policies.Cap(Fraction(1), Fraction(0))) == "rho 0.000000000001"
+    said = policies._excess([RHO("0.5")], Fraction(0), CAP)
+    assert said == f"rho 0.5 (epsilon {float(epsilon_for(Fraction(1, 2), CAP.delta)):.9f} at delta 1e-06)"
+
+
+# -- Files.
+
+
+def test_the_policy_of_the_page_is_one():
+    page = (ROOT / "docs" / "ledger.md").read_text(encoding="utf-8")
+    text = page.partition("```toml\n")[2].partition("```")[0]
+
+    shown = policies.parsed(text, "page.toml")
+
+    assert {*shown.rules, "total"} == set(policies._READERS)
+    assert shown.of("adult")["release"] == policies.Cap(Fraction(1, 2), Fraction(0))
+
+
+BROKEN = {
+    "not there": (None, "does not exist"),
+    "long": (b"#" * (10**6 + 1), "is no TOML (it is larger than a megabyte)"),
+    "a huge number": (b'ask = "a"\n[year]\nepsilon = 1e999999999', "policy.toml: year: epsilon"),
+}
+
+
+@pytest.mark.parametrize(("content", "says"), BROKEN.values(), ids=BROKEN)
+def test_nothing_is_spent_under_a_policy_that_cannot_be_read(content, says, place):
+    Path("policy.toml").unlink() if content is None else Path("policy.toml").write_bytes(content)
+    before = kept(place)
+
+    said = lapwing(*RELEASE, "--epsilon", "0.1", *BOOK)
+
+    assert says in said.error
+    assert said.code in ("LW301", "LW422")
+    assert kept(place) == before

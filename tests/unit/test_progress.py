@@ -12,22 +12,18 @@ import polars as pl
 import pytest
 
 import lapwing as lw
+from helpers import make
+from helpers.command import Terminal
 from helpers.linked_homes import SCHEMA as HOMES
 from helpers.linked_homes import tables
 from lapwing.cli.console import console_progress
-from lapwing.kernel.budget.ledger import Ledger
 from lapwing.release.runs import watching
 from lapwing.release.runs.watching import report_progress, watch_releases
 
 NAMES = ["a", "b", "c", "d"]
-SCHEMA = {"fields": [{"name": name, "type": "boolean", "constraints": {"required": True}} for name in NAMES]}
+SCHEMA = make.schema(dict.fromkeys(NAMES, bool), required=True)
 DATA = pl.DataFrame({name: [True, False, True, place % 2 == 0] * 500 for place, name in enumerate(NAMES)})
 QUICK = lw.Adaptive(particles=64, rounds=4, resolutions=(2,))
-
-
-class Terminal(io.StringIO):
-    def isatty(self):
-        return True
 
 
 def terminal(monkeypatch):
@@ -47,7 +43,7 @@ def seen(call):
 
 
 def test_steps_are_one_way_tables_rounds_and_the_last_fit():
-    steps = seen(lambda: lw.synthesize(DATA, SCHEMA, epsilon=5, mechanism=QUICK, seed=1))
+    steps = seen(released)
 
     names = list(dict.fromkeys(step.step for step in steps))
     assert names == ["one-way tables", *(f"round {number}" for number in range(1, len(names) - 1)), "fitting"]
@@ -61,7 +57,7 @@ def test_steps_are_one_way_tables_rounds_and_the_last_fit():
 
 def test_steps_are_a_function_of_the_answers(tmp_path):
     path = tmp_path / "t.jsonl"
-    steps = seen(lambda: lw.synthesize(DATA, SCHEMA, epsilon=5, mechanism=QUICK, seed=1, transcript=path))
+    steps = seen(lambda: released(transcript=path))
 
     again = seen(lambda: lw.resume(path, DATA))
 
@@ -72,7 +68,7 @@ def test_a_terminal_shows_the_step_the_share_and_the_time(monkeypatch):
     screen = terminal(monkeypatch)
 
     with console_progress(quiet=False):
-        lw.synthesize(DATA, SCHEMA, epsilon=5, mechanism=QUICK, seed=1)
+        released()
 
     shown = screen.getvalue()
     for part in ("fitting", "% of the budget spent", "elapsed, about", "left"):
@@ -95,13 +91,13 @@ def test_nothing_is_shown_when_quiet_or_where_no_terminal_is(monkeypatch, stream
     monkeypatch.setattr("sys.stderr", screen)
 
     with console_progress(quiet=quiet):
-        lw.synthesize(DATA, SCHEMA, epsilon=5, mechanism=QUICK)
+        released()
 
     assert screen.getvalue() == ""
 
 
 def test_a_terminal_shows_work_that_lasts_and_nothing_else_does(monkeypatch, capsys):
-    release = lw.synthesize(DATA, SCHEMA, epsilon=5, mechanism="Independent")
+    release = made()
     release.replicates(4, rows=10)
     said = capsys.readouterr()
     screen = terminal(monkeypatch)
@@ -120,7 +116,7 @@ def test_a_terminal_shows_work_that_lasts_and_nothing_else_does(monkeypatch, cap
 
 
 def test_true_writes_lines_where_no_terminal_is(capsys):
-    lw.synthesize(DATA, SCHEMA, epsilon=5, mechanism=QUICK, seed=1, progress=True)
+    released(progress=True)
     lines = capsys.readouterr().err.splitlines()
 
     assert lines[0] == "lapwing: reading and counting, 0% of the budget spent"
@@ -133,10 +129,10 @@ def linked(**more):
     return lw.synthesize(tables(60), HOMES, epsilon=1, delta=1e-6, **more)
 
 
-DRAFT = lw.Schema.load_draft({"fields": [{"name": "age", "type": "integer", "provenance": "dp"}]})
+DRAFT = lw.Schema.load_draft({"fields": make.fields({"age": "integer"}, provenance="dp")})
 AGES = pl.DataFrame({"age": [20, 60] * 50})
 CALLS = {
-    "synthesize": lambda tell, _: lw.synthesize(DATA, SCHEMA, epsilon=5, mechanism=QUICK, progress=tell),
+    "synthesize": lambda tell, _: released(progress=tell),
     "Synthesizer": lambda tell, _: lw.Synthesizer(SCHEMA, epsilon=5, mechanism=QUICK, progress=tell).fit(DATA),
     "linked": lambda tell, _: linked(progress=tell),
     "evaluate": lambda tell, _: lw.evaluate(DATA, DATA[:500], SCHEMA, progress=tell),
@@ -146,8 +142,12 @@ CALLS = {
 }
 
 
+def released(**more):
+    return lw.synthesize(DATA, SCHEMA, epsilon=5, **({"mechanism": QUICK, "seed": 1} | more))
+
+
 def made():
-    return lw.synthesize(DATA, SCHEMA, epsilon=5, mechanism="Independent", seed=1)
+    return released(mechanism="Independent")
 
 
 @pytest.mark.parametrize("call", CALLS)
@@ -201,14 +201,10 @@ ENDS = {
 
 @pytest.mark.parametrize(("end", "kind"), ENDS.values(), ids=ENDS)
 def test_what_was_ended_says_how_it_goes_on_and_is_finished_for_nothing(end, kind, tmp_path):
-    path, ledger = tmp_path / "t.jsonl", tmp_path / "l.db"
-    limits = {"unit": "pure", "limit": 9, "relation": "add-remove", "privacy_unit": "row"}
-    Ledger.create_or_open(ledger).init("d", **limits)
+    path, ledger = tmp_path / "t.jsonl", make.ledger(tmp_path / "l.db", 9)
 
     with pytest.raises(kind) as caught:
-        lw.synthesize(
-            DATA, SCHEMA, epsilon=5, mechanism=QUICK, seed=1, transcript=path, ledger=ledger, dataset="d", progress=end
-        )
+        released(transcript=path, ledger=ledger.path, progress=end)
     release = lw.resume(path, DATA)
 
     said = str(caught.value)
@@ -216,13 +212,13 @@ def test_what_was_ended_says_how_it_goes_on_and_is_finished_for_nothing(end, kin
     assert "is 41" not in "".join(traceback.format_exception(caught.value))
     assert (caught.value.code, caught.value.__context__) == ("LW905", None)
     assert release.certificate.total.amount <= 5
-    assert Ledger.open(ledger).balance("d").spent == 5
+    assert ledger.balance().spent == 5
 
 
 @pytest.mark.parametrize(("end", "kind"), ENDS.values(), ids=ENDS)
 def test_without_a_record_nothing_was_told_and_so_nothing_spent(end, kind):
     with pytest.raises(kind, match="; nothing was spent") as caught:
-        lw.synthesize(DATA, SCHEMA, epsilon=5, mechanism=QUICK, seed=1, progress=end)
+        released(progress=end)
 
     assert caught.value.code == "LW904"
 

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from helpers import make
 from helpers.bits import CountingBits, SeededBits, ZeroNoiseBits
 from helpers.kept import Kept
 from lapwing.errors import BudgetError, ParameterError
@@ -25,14 +26,8 @@ from lapwing.rows.source import code_table
 from lapwing.schema.groupings.grouping import identity, prefix_grouping
 from lapwing.schema.schemas import Schema
 
-SCHEMA = Schema.from_dict(
-    {
-        "fields": [
-            {"name": "kind", "type": "string", "categories": ["a", "b"]},
-            {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 7, "required": True}},
-        ]
-    }
-)
+COLUMNS = {"kind": ["a", "b"], "age": make.field("age", (0, 7), required=True)}
+SCHEMA = Schema.from_dict(make.schema(COLUMNS))
 DATA = pl.DataFrame({"kind": ["a", "b", "b", None, "zzz"], "age": [0, 7, 7, 3, 99]})
 TERMS = Terms(relation="add-remove")
 
@@ -52,15 +47,8 @@ def question(column="kind", cost=Fraction(1, 2)):
 
 def room(*, source=None, bits=None, sink=None, budget=1, recorded=(), terms=TERMS):
     rows = code_table(DATA, SCHEMA) if source is None else source
-    return Room(
-        rows,
-        SCHEMA,
-        terms,
-        Budget.pure(budget),
-        bits=bits or ZeroNoiseBits(),
-        sink=sink or NoTranscript(),
-        recorded=recorded,
-    )
+    rest = {"bits": bits or ZeroNoiseBits(), "sink": sink or NoTranscript(), "recorded": recorded}
+    return Room(rows, SCHEMA, terms, Budget.pure(budget), **rest)
 
 
 def test_without_noise_the_answers_are_the_exact_tables():
@@ -246,15 +234,8 @@ def test_no_secret_bit_is_made_before_the_debit():
         order.append("bits")
         return SystemBits()
 
-    open_room(
-        code_table(DATA, SCHEMA),
-        SCHEMA,
-        TERMS,
-        Budget.pure(1),
-        debit=debit,
-        secret_bits=secret_bits,
-        sink=NoTranscript(),
-    )
+    opening = {"debit": debit, "secret_bits": secret_bits, "sink": NoTranscript()}
+    open_room(code_table(DATA, SCHEMA), SCHEMA, TERMS, Budget.pure(1), **opening)
 
     assert order == ["debit", "bits"]
 
@@ -269,12 +250,7 @@ def test_a_refused_debit_opens_no_room():
         )
 
 
-UNITS = Schema.from_dict(
-    {
-        "fields": [{"name": "who", "type": "integer", "role": "identifier"}, *SCHEMA.to_dict()["fields"]],
-        "privacyUnit": {"field": "who", "maxRows": 3},
-    }
-)
+UNITS = Schema.from_dict(make.schema({"who": "id", **COLUMNS}, privacyUnit={"field": "who", "maxRows": 3}))
 
 
 @pytest.mark.parametrize(

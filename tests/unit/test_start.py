@@ -7,10 +7,9 @@ import resource
 import subprocess
 import sys
 
-import polars as pl
 import pytest
 
-import lapwing as lw
+from helpers import make
 from lapwing.version import VERSION
 
 WATCHED = """
@@ -22,8 +21,7 @@ atexit.register(lambda: Path(place).write_text(json.dumps(sorted(sys.modules))))
 from lapwing.cli.main import run
 run()
 """
-AGE = {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 99}}
-SCHEMA = {"fields": [AGE, {"name": "sick", "type": "boolean"}]}
+COLUMNS = {"age": (0, 99), "sick": bool}
 NEVER = {"pandas", "pyarrow", "narwhals", "duckdb", "matplotlib", "sklearn", "rich", "jinja2", "altair"}
 """What none of these commands needs, though it may be installed."""
 
@@ -31,11 +29,9 @@ NEVER = {"pandas", "pyarrow", "narwhals", "duckdb", "matplotlib", "sklearn", "ri
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """Return a folder with a table of 100 rows, its schema and a model of it."""
-    folder = tmp_path_factory.mktemp("start")
-    rows = pl.DataFrame({"age": [each % 100 for each in range(100)], "sick": [each % 3 == 0 for each in range(100)]})
-    rows.write_csv(folder / "t.csv")
-    (folder / "s.json").write_text(json.dumps(SCHEMA))
-    lw.synthesize(rows, SCHEMA, epsilon=1, mechanism="independent").save(folder / "m.lapwing")
+    contents = {"t.csv": make.table(COLUMNS, 100), "s.json": make.schema(COLUMNS)}
+    folder = make.files(tmp_path_factory.mktemp("start"), contents)
+    make.release(COLUMNS, rows=100, epsilon=1).save(folder / "m.lapwing")
     return folder
 
 
