@@ -2,7 +2,6 @@
 
 import io
 import json
-import shutil
 import subprocess
 import sys
 from contextlib import nullcontext
@@ -89,7 +88,7 @@ def made(tmp_path_factory):
 @pytest.fixture
 def place(made, place, monkeypatch):
     """Work in a copy of it, under the policy."""
-    shutil.copytree(made, place, dirs_exist_ok=True)
+    make.files(place, {each.name: each.read_bytes() for each in made.iterdir() if each.is_file()})
     monkeypatch.setenv("XDG_STATE_HOME", str(place / "state"))
     monkeypatch.setenv(policies.VARIABLE, "policy.toml")
     return place
