@@ -1,8 +1,11 @@
-"""Runs of a tree mechanism in a room of the test's own."""
+"""Runs of a mechanism in a room of the test's own, and releases that are refused before a debit."""
 
 import numpy as np
 import polars as pl
+import pytest
 
+import lapwing as lw
+from helpers import make
 from helpers.kept import Kept
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.noise.bits import SystemBits
@@ -32,3 +35,19 @@ def run(mechanism, data, schema, *, budget=None, bits=None, relation="add-remove
     total, kept = budget or Budget.pure(1), Kept()
     room = Room(source, schema, terms, total, bits=bits or SystemBits(), sink=kept)
     return mechanism.run(room, schema, total, np.random.default_rng(seed)), kept.answers
+
+
+def refused(folder, mechanism, schema, error, message, *, data=None, neighbours="add-remove", **budget):
+    """Check that a release is refused with a message before it is debited, and that a plan is refused likewise."""
+    settings = {"mechanism": mechanism, "neighbours": neighbours, **(budget or {"epsilon": 1})}
+    unit, path = "zcdp" if "rho" in budget else "pure", folder / "t.jsonl"
+    ledger = make.ledger(folder / "budget.db", unit=unit, relation=neighbours)
+    data = make.table(schema.to_dict(), 50) if data is None else data
+
+    with pytest.raises(error, match=message):
+        lw.synthesize(data, schema, ledger=ledger.path, dataset="people", transcript=path, **settings)
+
+    assert ledger.balance("people").spent == 0
+    assert not path.exists() or len(path.read_text().splitlines()) == 1  # the header alone
+    with pytest.raises(error, match=message):
+        lw.plan(schema, expected_rows=100, **settings)

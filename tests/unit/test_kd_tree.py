@@ -13,10 +13,9 @@ from helpers.bits import SeededBits
 from helpers.cells import answered, counts_asked, splits_asked
 from helpers.kept import Kept
 from helpers.leaf_trees import fitted_by_recursion, levels_of
-from helpers.pmm_runs import frame_of, run, unit_columns
+from helpers.pmm_runs import frame_of, refused, run, unit_columns
 from lapwing.errors import CapacityError, ParameterError
 from lapwing.kernel.budget.budget import Budget
-from lapwing.kernel.budget.ledger import Ledger
 from lapwing.kernel.noise_law import NoiseLaw, log_tail
 from lapwing.kernel.questions.sparse_counts.question import NoisyCells
 from lapwing.kernel.room.room import Room
@@ -101,22 +100,6 @@ def test_lemma_10_is_the_papers_formula(relation, touched):
     assert decisions.threshold == math.floor(touched * deeper * math.log((2**h + 1000 * deeper) / 1e-6))
 
 
-# ------------------------------------------------------------------------------------------------------------ models
-def test_a_fit_of_too_many_free_cells_is_refused_before_anything_is_asked():
-    class NoRows:
-        """A curator who may not be asked."""
-
-        terms = ADD_REMOVE
-
-    with pytest.raises(CapacityError, match=r"lists all 2\*\*30.0 cells that exist without any split, above 1048576"):
-        KDTree(coarse=2**-10).run(NoRows(), unit_columns(3), Budget.pure(1), np.random.default_rng(1))
-
-
-def test_a_plan_refuses_a_tree_that_noise_alone_would_split_without_end():
-    with pytest.raises(CapacityError, match=r"splits about 2\*\*.* empty cells; raise tau or use fewer levels"):
-        planned(KDTree(variant="paper", coarse=2**-4, fine=2**-12, tau=-50), unit_columns(4))
-
-
 SOLE = Schema.from_dict({"fields": [{**KIND, "categories": ["a"]}]})
 EXACT = Budget.pure(10**6)
 
@@ -178,27 +161,6 @@ def test_one_category_alone_is_one_cell():
     assert (model.atoms, model.rows) == (1, 9)
 
 
-# ---------------------------------------------------------------------------------------------- capacity, plan, files
-def test_a_huge_grid_with_a_small_threshold_is_refused_before_any_cell_is_counted(tmp_path):
-    ledger, path = tmp_path / "budget.db", tmp_path / "t.jsonl"
-    Ledger.create_or_open(ledger).init("d", unit="pure", limit=2, relation="add-remove", privacy_unit="row")
-    data = frame_of(np.random.default_rng(1).random((20, 6)))
-
-    with pytest.raises(CapacityError, match=r"of 2\*\*60.0 cells about 2\*\*.* would be released with the threshold 3"):
-        lw.synthesize(
-            data,
-            unit_columns(6),
-            epsilon=1,
-            mechanism=filtered(width=2**-10, threshold=3),
-            ledger=ledger,
-            dataset="d",
-            transcript=path,
-        )
-
-    assert Ledger.open(ledger).balance("d").spent == 0  # public numbers refuse it, before the debit
-    assert not path.exists() or len(path.read_text().splitlines()) == 1  # the header alone
-
-
 def test_few_kept_rows_are_a_warning_and_a_share_in_the_certificate():
     data = frame_of(np.random.default_rng(1).random((400, 6)))
 
@@ -218,15 +180,6 @@ def test_a_filtered_table_has_no_deviation_of_its_sum_and_says_that_it_is_biased
     assert listed.height == 1
     assert listed["noise_sd"].to_list() == [None]
     assert any("too large on average" in each.text for each in release.certificate.accuracy)
-
-
-def test_a_plan_refuses_what_the_release_would_refuse():
-    for mechanism, message in (
-        (filtered(width=2**-10, threshold=3), "raise it or use wider cells"),
-        (Grid(width=2**-10), "use variant='paper' or longer edges"),
-    ):
-        with pytest.raises(CapacityError, match=message):
-            lw.plan(unit_columns(6), expected_rows=1000, epsilon=1, mechanism=mechanism)
 
 
 def test_a_huge_grid_with_its_default_threshold_is_no_trouble():
@@ -497,3 +450,25 @@ def test_by_default_splits_get_the_more_of_the_budget_the_more_columns_there_are
     decisions, _ = planned(KDTree(), unit_columns(columns))
 
     assert decisions.cost.amount == pytest.approx(share)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "columns", "message"),
+    [
+        (
+            filtered(width=2**-10, threshold=3),
+            6,
+            r"of 2\*\*60.0 cells about 2\*\*.* would .*; raise it or use wider",
+        ),
+        (Grid(width=2**-10), 6, "use variant='paper' or longer edges"),
+        (KDTree(coarse=2**-10), 3, r"lists all 2\*\*30.0 cells that exist without any split, above 1048576"),
+        (
+            KDTree(variant="paper", coarse=2**-4, fine=2**-12, tau=-50),
+            4,
+            r"splits about 2\*\*.* empty cells; raise tau or use",
+        ),
+    ],
+    ids=repr,
+)
+def test_more_cells_than_can_be_listed_are_refused_before_the_debit(tmp_path, mechanism, columns, message):
+    refused(tmp_path, mechanism, unit_columns(columns), CapacityError, message)

@@ -25,13 +25,12 @@ from helpers.flag_tables import (
 )
 from helpers.models import dense
 from helpers.moment_losses import moment_distance, moment_loss, separated_rows
-from helpers.pmm_runs import frame_of, run, unit_columns
+from helpers.pmm_runs import frame_of, refused, run, unit_columns
 from helpers.transcripts import cut_after
 from helpers.vectors import Rows, all_rows, coordinates_of, cut_cells, exact, sums_asked
 from lapwing.anonymous.covariance_loss import covariance_loss
 from lapwing.errors import CapacityError, ParameterError
 from lapwing.kernel.budget.budget import Budget
-from lapwing.kernel.budget.ledger import Ledger
 from lapwing.kernel.questions.cell_sums.answer import damped_means
 from lapwing.kernel.questions.cell_sums.question import MEAN_BITS
 from lapwing.kernel.terms import Terms
@@ -83,32 +82,6 @@ def test_noise_covers_all_rows_of_a_person(max_rows):
         assert answer.noise.parameter == max_rows * answer.question.noise("add-remove", 1).parameter
 
 
-# ------------------------------------------------------------------------------------------------------- refusals
-def refused(tmp_path, data, schema, mechanism, error, message, *, neighbours="add-remove", **budget):
-    """Check that a release is refused with a message before it is debited, and that a plan is refused likewise."""
-    ledger, path = tmp_path / "budget.db", tmp_path / "t.jsonl"
-    budget = budget or {"epsilon": 1}
-    unit = "zcdp" if "rho" in budget else "pure"
-    Ledger.create_or_open(ledger).init("d", unit=unit, limit=2, relation=neighbours, privacy_unit="row")
-
-    with pytest.raises(error, match=f"^{message}"):
-        lw.synthesize(
-            data,
-            schema,
-            mechanism=mechanism,
-            neighbours=neighbours,
-            ledger=ledger,
-            dataset="d",
-            transcript=path,
-            **budget,
-        )
-
-    assert Ledger.open(ledger).balance("d").spent == 0
-    assert not path.exists() or len(path.read_text().splitlines()) == 1  # the header alone
-    with pytest.raises(error, match=f"^{message}"):
-        lw.plan(schema, expected_rows=100, mechanism=mechanism, neighbours=neighbours, **budget)
-
-
 def test_the_paper_s_constants_are_refused_where_its_proof_does_not_reach(tmp_path):
     cases = [
         ("variant='paper' is for replace-one neighbours with one row per unit and a public number of rows; use", {}),
@@ -118,7 +91,7 @@ def test_the_paper_s_constants_are_refused_where_its_proof_does_not_reach(tmp_pa
     for place, (message, settings) in enumerate(cases):
         folder = tmp_path / str(place)
         folder.mkdir()
-        refused(folder, FLAGS, flags(4), PAPER, ParameterError, message, **settings)
+        refused(folder, PAPER, flags(4), ParameterError, message, data=FLAGS, **settings)
     public = Budget.pure(1), Terms(relation="replace-one", rows=400)
     private = Budget.pure(1), Terms(relation="replace-one", max_rows=2, expected_rows=400)
     for convex_set in ("ball", "simplex"):
@@ -132,14 +105,14 @@ def test_the_paper_s_constants_are_refused_where_its_proof_does_not_reach(tmp_pa
 def test_more_cells_than_fit_in_memory_are_refused_before_the_debit(tmp_path):
     message = r"4096 bins along 3 directions are 6.87e\+10 cells, above the .* whose laws fit in memory"
 
-    refused(tmp_path, FLAGS, flags(4), Microaggregation(directions=3, bins=4096), CapacityError, message)
+    refused(tmp_path, Microaggregation(directions=3, bins=4096), flags(4), CapacityError, message, data=FLAGS)
 
 
 def test_more_than_2000_columns_are_refused_before_the_debit(tmp_path):
     data = pl.DataFrame({f"f{i}": [True] for i in range(2001)})
     message = r"2001 coordinates are above 2000 \(their second moment would take 31 MiB\); leave columns out"
 
-    refused(tmp_path, data, flags(2001), Microaggregation(), CapacityError, message)
+    refused(tmp_path, Microaggregation(), flags(2001), CapacityError, message, data=data)
 
 
 @pytest.mark.parametrize("convex_set", ["ball", "simplex"])
@@ -154,7 +127,7 @@ def test_columns_that_no_ball_and_no_simplex_has_are_refused_before_the_debit(tm
     schema = Schema.from_dict({"fields": [*unit_columns(1).to_dict()["fields"], field]})
     data = mixed_rows(50).with_columns(x0=0.5)
 
-    refused(tmp_path, data, schema, Microaggregation(convex_set=convex_set), ParameterError, message)
+    refused(tmp_path, Microaggregation(convex_set=convex_set), schema, ParameterError, message, data=data)
 
 
 @pytest.mark.parametrize(
@@ -176,7 +149,7 @@ def test_columns_that_no_ball_and_no_simplex_has_are_refused_before_the_debit(tm
 def test_a_callable_that_is_no_projection_is_refused_before_the_debit(tmp_path, own, message):
     data = frame_of(np.random.default_rng(1).random((50, 3)))
 
-    refused(tmp_path, data, unit_columns(3), Microaggregation(convex_set=own), ParameterError, message)
+    refused(tmp_path, Microaggregation(convex_set=own), unit_columns(3), ParameterError, message, data=data)
 
 
 @pytest.mark.parametrize("field", [WIDE, KIND], ids=["missing and special", "categories"])
@@ -185,7 +158,7 @@ def test_a_callable_is_refused_for_columns_that_are_not_one_coordinate(tmp_path,
     own = Microaggregation(convex_set=lambda points: np.clip(points, -1, 1))
     message = f'column "{field["name"]}" must be one coordinate under a convex_set of one\'s own'
 
-    refused(tmp_path, mixed_rows(50), schema, own, ParameterError, message)
+    refused(tmp_path, own, schema, ParameterError, message, data=mixed_rows(50))
 
 
 RICH = Budget.pure(1000)

@@ -13,7 +13,7 @@ from scipy.optimize import linprog, minimize
 
 import lapwing as lw
 from helpers.bits import ScriptedBits, SeededBits
-from helpers.command import lapwing
+from helpers.pmm_runs import refused
 from helpers.private_draws import asked, cube_schema, frame_of, kinds_of_rows, sets_up_to, source_of, walsh
 from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget
@@ -103,34 +103,6 @@ def test_as_many_rows_are_drawn_as_the_budget_allows():
         assert answer.question.draws == release.model.rows == release.model.atoms
         assert answer.question.cost == release.certificate.total
         assert answer.question.cost.amount <= granted < answer.question.cost.amount + 2 * answer.question.row_price
-
-
-def test_more_rows_than_the_budget_allows_are_refused_before_any_debit(tmp_path):
-    ledger = tmp_path / "budget.db"
-    lapwing(
-        "ledger",
-        "init",
-        "d",
-        "--ledger",
-        str(ledger),
-        "--unit",
-        "pure",
-        "--limit",
-        "9",
-        "--neighbours",
-        "replace-one",
-        "--privacy-unit",
-        "row",
-    )
-
-    with pytest.raises(ParameterError) as refused:
-        released(mechanism=lw.PrivateSampling(degree=1, floor=0.5, draws=99), misfits=1, ledger=ledger, dataset="d")
-
-    assert str(refused.value) == (
-        "draws must be at most 1 for epsilon 2, 3 columns, degree 1 and a table of 8 rows, where one row costs "
-        "1.27606974453, got 99; draw no more, or use a lower degree, a higher floor or more budget"
-    )
-    assert "9" in lapwing("ledger", "show", "d", "--ledger", str(ledger)).out
 
 
 def test_a_budget_for_less_than_one_row_is_refused():
@@ -694,3 +666,10 @@ def test_fractions_are_scaled_and_not_rounded():
     found = exact_minimum([Fraction(1)], [-tiny], [[Fraction(-1)]], [-tiny / 3])
 
     assert found == [tiny / 3]
+
+
+def test_more_rows_than_the_budget_allows_are_refused_before_the_debit(tmp_path):
+    mechanism, settings = lw.PrivateSampling(degree=1, floor=0.5, draws=99), {"neighbours": "replace-one", "epsilon": 2}
+    message = r"^draws must be at most \d+ for epsilon .*, 3 columns, degree 1 and a table of .*, got 99; draw no more"
+
+    refused(tmp_path, mechanism, cube_schema(3), ParameterError, message, **settings)

@@ -15,10 +15,9 @@ from scipy.stats import binom
 
 import lapwing as lw
 from helpers.bits import SeededBits, ZeroNoiseBits
-from helpers.pmm_runs import frame_of, run, unit_columns
+from helpers.pmm_runs import frame_of, refused, run, unit_columns
 from lapwing.errors import CapacityError, ParameterError
 from lapwing.kernel.budget.budget import Budget
-from lapwing.kernel.budget.ledger import Ledger
 from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.terms import Terms
 from lapwing.maths.noise_transport import noise_transport
@@ -51,23 +50,6 @@ def optional_column(columns=1):
     """Return a schema of numbers from 0 to 1 that may be missing, so that no row can be a misfit."""
     number = {"type": "number", "constraints": {"minimum": 0, "maximum": 1}, "special": [7]}
     return Schema.from_dict({"fields": [{"name": f"x{place}", **number} for place in range(columns)]})
-
-
-# -------------------------------------------------------------------------------------------------------- settings
-def test_more_than_three_ordered_columns_are_refused_before_anything_is_asked():
-    with pytest.raises(ParameterError, match=r"at most 3 ordered columns, got 4 \(x0, x1, x2, x3\); leave columns out"):
-        PSMM().run(NoRows(), unit_columns(4), Budget.pure(1), np.random.default_rng(1))
-
-
-def test_too_many_combinations_of_categories_are_refused_before_anything_is_asked():
-    kinds = [{"name": f"k{i}", "type": "string", "categories": list("abcdefghi")} for i in range(3)]
-    schema = Schema.from_dict({"fields": kinds})
-
-    with pytest.raises(CapacityError, match=r"here 1000, above 999; leave columns out, or use Adaptive"):
-        PSMM(max_cells=999).run(NoRows(), schema, Budget.pure(1), np.random.default_rng(1))
-
-    model, _ = run(PSMM(max_cells=1000), pl.DataFrame({"k0": ["a"], "k1": ["b"], "k2": ["c"]}), schema)
-    assert model.atoms <= 1000
 
 
 def test_a_counted_table_far_larger_than_its_cells_is_refused():
@@ -179,20 +161,6 @@ def test_the_linear_program_leaves_out_misfits_that_noise_does_not_explain():
 
     assert model.weights.sum() == pytest.approx(500, abs=12)  # noise of standard deviation 2.8 on the misfits
     assert model.rows == 800
-
-
-@pytest.mark.parametrize("data", [ROWS, NOTHING], ids=["rows", "no row"])
-def test_the_linear_program_is_refused_without_a_public_number(data, tmp_path):
-    ledger = tmp_path / "spent.ledger"
-    Ledger.create_or_open(ledger).init("d", unit="pure", limit=2, relation="add-remove", privacy_unit="row")
-    settings = {"epsilon": 1, "mechanism": PSMM(cells=40, variant="paper")}
-
-    with pytest.raises(ParameterError, match="neighbours='replace-one', or variant='default'"):
-        lw.synthesize(data, MIXED, ledger=ledger, dataset="d", **settings)
-    with pytest.raises(ParameterError, match="neighbours='replace-one', or variant='default'"):
-        lw.plan(MIXED, expected_rows=300, **settings)
-
-    assert Ledger.open(ledger).balance("d").spent == 0
 
 
 def test_what_the_linear_program_adds_does_not_end_up_in_one_cell():
@@ -697,3 +665,32 @@ def test_noise_costs_what_moving_it_by_hand_costs(case):
 def test_opposite_layers_meet_at_distance_1():
     # 3 move onto the -4, and 1 is removed.
     assert noise_transport([(np.array([[3.0, -2.0, -2.0]]), [])], 1.0).tolist() == [4.0]
+
+
+KINDS = Schema.from_dict(
+    {"fields": [{"name": f"k{i}", "type": "string", "categories": list("abcdefghi")} for i in range(3)]}
+)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "schema", "error", "message"),
+    [
+        (
+            PSMM(),
+            unit_columns(4),
+            ParameterError,
+            r"at most 3 ordered columns, got 4 \(x0, x1, x2, x3\); leave columns out",
+        ),
+        (PSMM(max_cells=999), KINDS, CapacityError, "here 1000, above 999; leave columns out, or use Adaptive"),
+        (PSMM(cells=40, variant="paper"), MIXED, ParameterError, "neighbours='replace-one', or variant='default'"),
+    ],
+    ids=repr,
+)
+def test_what_no_box_of_cells_can_hold_is_refused_before_the_debit(tmp_path, mechanism, schema, error, message):
+    refused(tmp_path, mechanism, schema, error, message)
+
+
+def test_as_many_combinations_of_categories_as_cells_are_counted():
+    model, _ = run(PSMM(max_cells=1000), pl.DataFrame({"k0": ["a"], "k1": ["b"], "k2": ["c"]}), KINDS)
+
+    assert model.atoms <= 1000
