@@ -16,33 +16,16 @@ from lapwing.kernel.budget.budget import Budget
 
 def release(**changes):
     """Return a finding about releases that passed."""
-    parts = {
-        "name": "Independent",
-        "relation": "add-remove",
-        "max_rows": (3, 3, 3),
-        "budgets": (Budget.pure(10), Budget.zcdp("0.5"), Budget.pure(1)),
-        "released": 3,
-        "loss_share": Fraction(9999, 10_000),
-        "questions": frozenset({"MarginalCounts"}),
-        "flags": (),
-        "seconds": 0.5,
-    }
-    return AuditedRelease(**parts | changes)
+    budgets = (Budget.pure(10), Budget.zcdp("0.5"), Budget.pure(1))
+    parts = {"name": "Independent", "relation": "add-remove", "max_rows": (3, 3, 3), "budgets": budgets, "released": 3}
+    parts |= {"loss_share": Fraction(9999, 10_000), "questions": frozenset({"MarginalCounts"}), "flags": ()}
+    return AuditedRelease(**parts | {"seconds": 0.5} | changes)
 
 
 def question(**changes):
     """Return a finding about a question that passed."""
-    parts = {
-        "question": "MarginalCounts",
-        "label": "one table",
-        "relation": "replace-one",
-        "max_rows": 1,
-        "claim": Budget.pure(2),
-        "delta": Fraction(0),
-        "certified": 1.9999,
-        "runs": 1000,
-        "seconds": 1.5,
-    }
+    parts = {"question": "MarginalCounts", "label": "one table", "relation": "replace-one", "max_rows": 1}
+    parts |= {"claim": Budget.pure(2), "delta": Fraction(0), "certified": 1.9999, "runs": 1000, "seconds": 1.5}
     return AuditedQuestion(**parts | changes)
 
 
