@@ -41,6 +41,7 @@ if TYPE_CHECKING:  # what `__getattr__` finds, for checkers of types and for edi
     from lapwing.mechanisms.vectors.microaggregation.mechanism import Microaggregation
     from lapwing.model.statistics.expressions import row_function, stat
     from lapwing.release.covariance import covariance
+    from lapwing.release.fixed_tables import tables
     from lapwing.release.loading import load
     from lapwing.release.plans import Plan
     from lapwing.release.release import Release
@@ -85,6 +86,7 @@ __all__ = [  # noqa: RUF022 - sorted as Python sorts
     "row_function",
     "stat",
     "synthesize",
+    "tables",
     "theorems",
 ]
 
@@ -120,6 +122,7 @@ _HOMES = {
     "row_function": "lapwing.model.statistics.expressions:row_function",
     "stat": "lapwing.model.statistics.expressions:stat",
     "synthesize": "lapwing.api.synthesize:synthesize",
+    "tables": "lapwing.release.fixed_tables:tables",
     "theorems": "lapwing.theorems",
 }
 """Where each public name stands that is loaded when it is used, so that ``import lapwing`` takes no time."""

@@ -37,6 +37,7 @@ CONTRACT = {
         "[--set key=value ...] -o OUT.(parquet|csv) [--model M.lapwing] [--certificate C.json | --no-certificate]",
         True,
     ),
+    "tables": ("lapwing tables DATA --schema S.json --tables T.json --epsilon E -o DIR", True),
     "resume": ("lapwing resume T ...", True),
     "certificate show": ("certificate show C.json [--details] [--json] [--page C.html]", True),
     "certificate compose": ("certificate compose C.json... [--disjoint]", True),
@@ -81,6 +82,7 @@ MORE = {
     "plan": "--rho --neighbours --set --public-table --public-source --prior --memory --share",
     "synthesize": "--sql --db --into --share --check --misfits --croissant --details --quiet --public-table "
     "--public-source --prior --memory --prepared-by --approved-by",
+    "tables": "--delta --rho --limit --least --neighbours --ledger --dataset --transcript --seed --quiet",
     "resume": "--sql --db -o --into --rows --model --certificate --no-certificate --croissant --seed --details --quiet "
     "--memory --schema --prepared-by --approved-by",
     "answers": "--quiet",
@@ -135,6 +137,7 @@ NAMES = {
     "row_function",
     "stat",
     "synthesize",
+    "tables",
     "theorems",
 }
 

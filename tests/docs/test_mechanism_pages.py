@@ -27,7 +27,7 @@ SECTIONS = [
 ]
 PAGES: dict[str, tuple[Any, ...]] = {
     "adaptive.md": (MECHANISMS["adaptive"],),
-    "independent.md": (MECHANISMS["independent"],),
+    "tables.md": (MECHANISMS["tables"], MECHANISMS["independent"]),
     "pmm.md": (MECHANISMS["pmm"], MECHANISMS["psmm"]),
     "kd-tree.md": (MECHANISMS["kdtree"], MECHANISMS["grid"]),
     "microaggregation.md": (MECHANISMS["microaggregation"],),

@@ -42,7 +42,7 @@ RUN = [
     "publishing.md",
     "mechanisms.md",
     "adaptive.md",
-    "independent.md",
+    "tables.md",
     "pmm.md",
     "kd-tree.md",
     "microaggregation.md",

@@ -1,5 +1,6 @@
 """Tables: exactly the named tables are measured, and rows meet them."""
 
+import json
 from fractions import Fraction
 
 import numpy as np
@@ -7,6 +8,7 @@ import polars as pl
 import pytest
 
 import lapwing as lw
+from helpers.command import lapwing
 from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
 from lapwing.mechanisms.registry import make_mechanism, settings_of
 from lapwing.mechanisms.tables import rows as whole
@@ -194,3 +196,81 @@ def test_tables_that_cannot_be_are_refused(tables, says):
 def test_tables_that_do_not_fit_the_schema_are_refused_before_anything_is_paid(tables, says):
     with pytest.raises(lw.LapwingError, match=says):
         lw.plan(SCHEMA, expected_rows=ROWS, epsilon=1, mechanism=lw.Tables(tables))
+
+
+@pytest.mark.parametrize("named", NAMED, ids=["one block", "three"])
+def test_published_counts_are_those_of_rows_and_add_up_across_tables(named):
+    release = released(named)
+
+    frames = lw.tables(release)
+
+    assert {frame["count"].sum() for frame in frames} == {release.model.rows}
+    sums = [dict(frame.group_by("age").agg(pl.col("count").sum()).iter_rows()) for frame in frames if "age" in frame]
+    assert all(frame["count"].min() >= 0 and (frame["lower"] <= frame["upper"]).all() for frame in frames)
+    if len(sums) == 2:  # in five runs of ages, and age by age
+        by_age = sums[1]
+        assert all(
+            sum(count for age, count in by_age.items() if int(low) <= int(age) <= int(high)) == total
+            for (low, high), total in ((run.split("-"), total) for run, total in sums[0].items())
+        )
+
+
+def test_small_counts_are_marked_and_none_is_left_out():
+    release = released(NAMED[1])
+
+    frames = lw.tables(release, limit=30)
+
+    assert frames[0].height == 2 * 19
+    assert all((frame["below_limit"] == (frame["count"] < 30)).all() for frame in frames)
+    assert frames[0]["below_limit"].any()
+
+
+@pytest.mark.parametrize(
+    "budget",
+    [{"epsilon": 1, "delta": "1e-6"}, {"epsilon": 1, "delta": None}, {"epsilon": 30, "delta": None}],
+    ids=["gaussian", "laplace", "little noise"],
+)
+def test_intervals_hold_the_true_counts_as_often_as_they_say(budget):
+    held = []
+    for seed in range(30):
+        release = released(
+            [["sex", "place"], {"columns": ["place"], "groups": {"place": 1}}, "sex"], seed=seed, **budget
+        )
+        for answer, frame in zip(noisy(release), lw.tables(release), strict=True):
+            true = true_table(data(), answer, release.schema)
+            true = true[: 2 if answer.question.columns[0] == "sex" else None].ravel()
+            lower, upper = (frame[end].to_numpy() for end in ("lower", "upper"))
+            held.append((lower <= true) & (true <= upper))
+
+    share = np.concatenate(held).mean()
+    # 1,300 cells, of which those of a release depend on each other.
+    assert share >= 0.93
+
+
+def test_only_a_release_by_tables_has_them():
+    release = lw.synthesize(data(), SCHEMA, epsilon=1, mechanism="Independent")
+
+    with pytest.raises(lw.ParameterError, match="a release by Tables, this one is by Independent"):
+        lw.tables(release)
+
+
+def test_the_command_writes_a_folder_of_tables_rows_model_and_certificate(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "t.json").write_text(json.dumps(NAMED[1]))
+    (tmp_path / "s.json").write_text(json.dumps(SCHEMA))
+    data().write_csv(tmp_path / "d.csv")
+    given = ("tables", "d.csv", "--schema", "s.json", "--tables", "t.json", "--epsilon", 2, "--delta", "1e-6")
+
+    said = lapwing(*given, "--limit", 30, "-o", "out")
+    again = lapwing(*given, "-o", "out")
+
+    assert said.status == 0, said.err
+    names = ["certificate.json", "model.lapwing", "rows.csv"]
+    files = ["table-01-sex-place.csv", "table-02-place-age.csv", "table-03-age.csv"]
+    assert sorted(each.name for each in (tmp_path / "out").iterdir()) == names + files
+    release = lw.load(tmp_path / "out" / "model.lapwing")
+    first = pl.read_csv(tmp_path / "out" / files[0])
+    assert first["count"].to_list() == lw.tables(release)[0]["count"].to_list()
+    assert first.columns == ["sex", "place", "count", "lower", "upper", "sd", "below_limit"]
+    assert pl.read_csv(tmp_path / "out" / "rows.csv").height == release.model.rows
+    assert again.status == 1  # the folder is there

@@ -23,6 +23,7 @@ from lapwing.cli.commands.resume import resume
 from lapwing.cli.commands.saved import answers, query, sample
 from lapwing.cli.commands.schema_learn import learn
 from lapwing.cli.commands.synthesize import demo, plan, synthesize
+from lapwing.cli.commands.tables import tables
 from lapwing.cli.console import (
     ASKED,
     INTERRUPT_STATUS,
@@ -75,7 +76,7 @@ _PANELS = {
     "Start": (extra("start command"), extra("studio command"), demo, mechanisms, explain),
     "Schemas": (schema_app,),
     "Budget": (ledger_app,),
-    "Release": (plan, synthesize, resume),
+    "Release": (plan, synthesize, tables, resume),
     "Use a release": (sample, query, answers, extra("report command"), extra("certificate command")),
     "Internal, never publish": (extra("evaluate command"),),
     "Beside releases": (anonymize, extra("audit command")),

@@ -117,7 +117,7 @@ def _cell_rows(
     Where an interval is known, the value in it that is nearest to the model's is shown.
     """
     columns = asked.columns[: len(asked.shape)]
-    shown = [_group_labels(schema, *each) for each in zip(columns, asked.groupings, strict=False)]
+    shown = [group_labels(schema, *each) for each in zip(columns, asked.groupings, strict=False)]
     inside = tuple(slice(0, len(texts)) for texts in shown)
     is_known, ends = found.terms[inside] != 0, (found.lower[inside], found.upper[inside])
     counts = np.where(is_known, np.clip(counts[inside], *ends), counts[inside])
@@ -204,7 +204,7 @@ def _snap_ends(schema: Schema, name: str, wanted: Grouping, measured: Grouping) 
     return interval_grouping(schema.field(name).domain, np.unique(nearest))
 
 
-def _group_labels(schema: Schema, name: str, grouping: Grouping) -> list[str]:
+def group_labels(schema: Schema, name: str, grouping: Grouping) -> list[str]:
     """Return the labels of a column's groups, without the misfit group, which the model never has."""
     field = schema.field(name)
     texts = labels(grouping, field)

@@ -1,0 +1,106 @@
+"""The named tables of a release by `Tables`: whole counts that add up, intervals, standard deviations."""
+
+import math
+from fractions import Fraction
+from statistics import NormalDist
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lapwing.errors import ParameterError
+from lapwing.kernel.budget.budget import Number
+from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
+from lapwing.mechanisms.tables.estimates import consistent_estimates
+from lapwing.mechanisms.tables.mechanism import Tables, counted_table
+from lapwing.model.sampling.marginals import marginal
+from lapwing.release.queries import failure_of_confidence, free_name, group_labels
+from lapwing.release.release import Release
+from lapwing.schema.scalars import check_whole_number
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+def tables(release: Release, confidence: Number = "0.95", limit: int | None = None) -> "list[pl.DataFrame]":
+    """Return the tables that a release by `Tables` was made for.
+
+    Parameters
+    ----------
+    release : Release
+        By `Tables`.
+    confidence : number, default 0.95
+        Of each interval by itself, above 0 and below 1.
+    limit : int, optional
+        A publication limit: ``below_limit`` says which counts are smaller. No cell is left out.
+
+    Returns
+    -------
+    list of polars.DataFrame
+        One a table, in their order: a column of labels for each of its columns; ``count``, as the rows have it: whole,
+        never negative, and the same sums in all tables; ``lower`` and ``upper``, around the unbiased estimate before it
+        was rounded, cut at 0; ``sd``, the standard deviation of that estimate's noise.
+
+    Raises
+    ------
+    ParameterError
+        If the release is not by `Tables`, or a number is out of range.
+
+    Notes
+    -----
+    Post-processing, which costs nothing. The interval is that of a normal law with the estimate's variance or, where
+    noise is Laplace, of a Laplace law where that is wider, and half a row more. Where rules or public tables moved the
+    model, counts are rounded from it.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from lapwing.api.synthesize import synthesize
+    >>> schema = {"fields": [{"name": name, "type": "boolean", "constraints": {"required": True}} for name in "ab"]}
+    >>> rows = pl.DataFrame({"a": [True, False] * 500, "b": [True] * 1000})
+    >>> release = synthesize(rows, schema, epsilon=10, mechanism=Tables([["a", "b"], "b"]))
+    >>> [table.columns for table in tables(release, limit=10)][1]
+    ['b', 'count', 'lower', 'upper', 'sd', 'below_limit']
+    """
+    import polars as pl  # noqa: PLC0415
+
+    failure = failure_of_confidence(confidence)
+    if limit is not None:
+        check_whole_number("limit", limit, 0, 2**40, code="LW302")
+    answers = [each for each in release.noisy if isinstance(each, NoisyCounts)]
+    if release.certificate.mechanism != Tables.name:
+        raise ParameterError(
+            f"tables are of a release by Tables, this one is by {release.certificate.mechanism}; query it instead",
+            code="LW362",
+        )
+    rows = release.certificate.public_rows
+    found = consistent_estimates([counted_table(each) for each in answers], rows)
+    frames = []
+    for answer, estimates, variances in zip(answers, found.counts, found.variances, strict=True):
+        columns, groupings = answer.question.columns, answer.question.groupings
+        shown = [group_labels(release.schema, *each) for each in zip(columns, groupings, strict=True)]
+        inside = tuple(slice(len(texts)) for texts in shown)
+        cells = np.indices([len(texts) for texts in shown]).reshape(len(columns), -1)
+        counts = np.rint(marginal(release.model, columns, groupings)[inside]).astype(np.int64).ravel()
+        sd = np.sqrt(variances[inside].ravel())
+        reach = _reach(failure, is_laplace=answer.noise.kind == "laplace") * sd + 0.5
+        most = 2**62 if rows is None else rows
+        ends = np.ceil(estimates[inside].ravel() - reach), np.floor(estimates[inside].ravel() + reach)
+        lower, upper = (np.clip(end, 0, most).astype(np.int64) for end in ends)
+        named = {
+            name: np.array(texts, dtype=object)[cell] for name, texts, cell in zip(columns, shown, cells, strict=True)
+        }
+        numbers = {"count": counts, "lower": lower, "upper": upper, "sd": sd}
+        numbers |= {} if limit is None else {"below_limit": counts < limit}
+        frames.append(
+            pl.DataFrame(
+                {name: pl.Series(each.tolist(), dtype=pl.String) for name, each in named.items()}
+                | {free_name(name, columns): each for name, each in numbers.items()}
+            )
+        )
+    return frames
+
+
+def _reach(failure: Fraction, *, is_laplace: bool) -> float:
+    """Return how many standard deviations an estimate may be off, but with the failure probability."""
+    normal = -NormalDist().inv_cdf(float(failure) / 2)
+    return max(normal, math.log(1 / float(failure)) / math.sqrt(2)) if is_laplace else normal
