@@ -287,6 +287,7 @@ def clinic(tmp_path_factory):
         "patients.csv": patients,
         "patients.schema.json": make.schema(COLUMNS),
         "homes.json": SCHEMA,
+        "named.json": ["sex", ["sex", "smokes"]],
         **dict(zip(("homes.csv", "people.csv"), tables(60), strict=True)),
     }
     folder = make.files(tmp_path_factory.mktemp("clinic"), contents)

@@ -32,7 +32,7 @@ _EXAMPLES = {
         "--transcript patients.jsonl --model patients.lapwing -o release.csv",
         "synthesize homes.csv people.csv --schema homes.json --epsilon 1 --model homes.lapwing --into homes.duckdb",
     ),
-    "tables": ("tables patients.csv --schema patients.schema.json --tables tables.json --epsilon 1 -o tables",),
+    "tables": ("tables patients.csv --schema patients.schema.json --tables named.json --epsilon 1 -o named",),
     "resume": ("resume patients.jsonl patients.csv -o release.csv",),
     "certificate show": ("certificate show release.csv.certificate.json",),
     "certificate compose": ("certificate compose release.csv.certificate.json",),

@@ -32,7 +32,8 @@ _SETTLED = 0.05  # rows: no cell of a table moves by more
 _SLACK = 0.3  # of the noise: what weights give way to be nearer to independent columns
 _NEW_CELL = 0.01  # rows, to grow from
 _SELDOM = 0.01  # of the average cell: rounding adds no row to rarer ones
-_PASSES = 50
+_PASSES, _WARMEST, _COLDEST = 40, 1.0, 0.05
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -142,7 +143,11 @@ def _rounded(
     gaps = np.concatenate([*wanted, [float(rows)]])
     gaps = sum(np.bincount(each, counts, gaps.size) for each in cells) - gaps
     is_open = weights >= _SELDOM * rows / weights.size
-    settle_counts(counts, cells, gaps, rng.permutation(np.flatnonzero(is_open)), _PASSES)
+    order = np.flatnonzero(is_open)
+    for warmth in (*np.geomspace(_WARMEST, _COLDEST, _PASSES), *[0.0] * _PASSES):
+        chances = warmth * rng.standard_exponential(order.size) - _ROUNDING
+        if settle_counts(counts, cells, gaps, rng.permutation(order), chances) == 0:
+            break
     while left := rows - int(counts.sum()):
         step = 1 if left > 0 else -1
         may = is_open if left > 0 else counts > 0

@@ -94,9 +94,7 @@ def verify(
 @certificate_app.command(epilog=examples("certificate compose"))
 def compose(
     files: Annotated[list[Path], argument("C.json", "The certificate of each release of the same people.")],
-    disjoint: Annotated[
-        bool, flag("--disjoint", "Of disjoint parts of the table: the largest counts.")
-    ] = False,
+    disjoint: Annotated[bool, flag("--disjoint", "Of disjoint parts of the table: the largest counts.")] = False,
 ) -> None:
     """Add releases up: ε at eight δ, a trade-off table, and events for dp-accounting, as JSON."""
     from lapwing.model.certificate.certificate import certificate_in  # noqa: PLC0415
