@@ -209,21 +209,15 @@ def clinic():
     }
 
 
+LINK = ("child_table_name", "child_foreign_key", "parent_table_name", "parent_primary_key")
+
+
 def linked_by_sdv(relationships, **tables):
     described = {
         name: {"columns": {column: {"sdtype": sdtype} for column, sdtype in columns.items()}}
         for name, columns in tables.items()
     }
-    links = [
-        dict(
-            zip(
-                ("child_table_name", "child_foreign_key", "parent_table_name", "parent_primary_key"),
-                each,
-                strict=True,
-            )
-        )
-        for each in relationships
-    ]
+    links = [dict(zip(LINK, each, strict=True)) for each in relationships]
     return {"METADATA_SPEC_VERSION": "V1", "tables": described, "relationships": links}
 
 

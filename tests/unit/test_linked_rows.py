@@ -7,22 +7,16 @@ import pyarrow as pa
 import pytest
 
 import lapwing as lw
+from helpers import make
 from helpers.cases import spread
 from helpers.linked_runs import changed_module, coded_rows
 from lapwing.errors import DataError
 from lapwing.rows.linked import code_linked
 from lapwing.schema.groupings.grouping import identity
 
-KEY = {"name": "home", "type": "integer", "role": "identifier"}
-SIZE = {"name": "size", "type": "integer", "constraints": {"minimum": 0, "maximum": 9}}
-SCHEMA = lw.Schema.load(
-    {
-        "key": "home",
-        "maxChildren": 2,
-        "parent": {"fields": [KEY, SIZE]},
-        "child": {"fields": [KEY, {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 99}}]},
-    }
-).linked
+KEY, SIZE = make.fields({"home": "id", "size": (0, 9)})
+PARTS = {"parent": {"fields": [KEY, SIZE]}, "child": {"fields": [KEY, make.field("age", (0, 99))]}}
+SCHEMA = lw.Schema.load({"key": "home", "maxChildren": 2, **PARTS}).linked
 HOMES = {"home": [3, 1, 2, 1], "size": [7, 5, 6, 4]}
 PEOPLE = {"home": [1, 2, 2, 2, 9, 3], "age": [10, 20, 21, 20, 90, 30]}
 
@@ -108,34 +102,21 @@ def test_a_table_without_a_column_is_refused_by_its_name(homes, people, said):
 
 
 PERSON = {"name": "person", "type": "string", "role": "identifier"}
-WEALTH = {"name": "wealth", "type": "string", "categories": ["low", "mid", "high"], "categoriesOrdered": True}
-FLAG = {"name": "flag", "type": "boolean", "constraints": {"required": True}}
-DAY = {"name": "day", "type": "integer", "constraints": {"minimum": 1, "maximum": 20}}
+WEALTH = make.field("wealth", ["low", "mid", "high"], categoriesOrdered=True)
+FLAG, DAY = make.field("flag", bool, required=True), make.field("day", (1, 20))
 
 
 def three(most=9, *, is_descending=False, is_ordered=True):
     """Return a schema of homes, people in order of wealth, and visits in order of day."""
-    orders = ({"by": "wealth", "descending": is_descending}, "day") if is_ordered else (None, None)
-    return lw.Schema.load(
-        {
-            "tables": {
-                "visits": {
-                    "foreignKeys": {"person": "people"},
-                    "maxRows": most,
-                    "order": orders[1],
-                    "fields": [PERSON, DAY, FLAG],
-                },
-                "people": {
-                    "primaryKey": "person",
-                    "foreignKeys": {"home": "homes"},
-                    "maxRows": most,
-                    "order": orders[0],
-                    "fields": [KEY, PERSON, WEALTH],
-                },
-                "homes": {"primaryKey": "home", "fields": [KEY]},
-            }
-        }
-    ).linked
+    of_people, of_visits = ({"by": "wealth", "descending": is_descending}, "day") if is_ordered else (None, None)
+    visits = {"foreignKeys": {"person": "people"}, "maxRows": most, "order": of_visits, "fields": [PERSON, DAY, FLAG]}
+    people = {"primaryKey": "person", "foreignKeys": {"home": "homes"}, "maxRows": most, "order": of_people}
+    tables = {
+        "visits": visits,
+        "people": people | {"fields": [KEY, PERSON, WEALTH]},
+        "homes": {"primaryKey": "home", "fields": [KEY]},
+    }
+    return lw.Schema.load({"tables": tables}).linked
 
 
 def drawn(rng, most):
@@ -318,30 +299,12 @@ def test_of_rows_that_say_the_same_key_in_one_home_one_is_used_and_in_two_homes_
 
 
 def test_events_are_the_database_of_persons_and_events_that_one_makes_by_hand():
-    who = {"name": "who", "type": "integer", "role": "identifier"}
-    sex = {"name": "sex", "type": "string", "categories": ["f", "m"]}
-    events = lw.Schema.load(
-        {
-            "privacyUnit": {"field": "who", "maxRows": 20},
-            "order": "day",
-            "constant": ["sex"],
-            "fields": [who, sex, DAY, FLAG],
-        }
-    ).linked
-    by_hand = lw.Schema.load(
-        {
-            "tables": {
-                "who": {"primaryKey": "who", "fields": [who, sex]},
-                "events": {
-                    "foreignKeys": {"who": "who"},
-                    "maxRows": 20,
-                    "order": "day",
-                    "count": "rows",
-                    "fields": [who, DAY, FLAG],
-                },
-            }
-        }
-    ).linked
+    who, sex = make.fields({"who": "id", "sex": ["f", "m"]})
+    keys = {"privacyUnit": {"field": "who", "maxRows": 20}, "order": "day", "constant": ["sex"]}
+    events = lw.Schema.load({**keys, "fields": [who, sex, DAY, FLAG]}).linked
+    rows = {"foreignKeys": {"who": "who"}, "maxRows": 20, "order": "day", "count": "rows", "fields": [who, DAY, FLAG]}
+    tables = {"who": {"primaryKey": "who", "fields": [who, sex]}, "events": rows}
+    by_hand = lw.Schema.load({"tables": tables}).linked
     rng = np.random.default_rng(3)
     at = np.sort(rng.permutation(12 * 20)[:60])
     persons, days = np.divmod(at, 20)

@@ -128,28 +128,16 @@ def test_a_rule_of_parents_that_names_a_column_of_both_tables_is_refused():
 
 def database(**changes):
     """Return homes, their people and pets, and visits of people at public clinics; with other keys by table."""
+    of_homes, by_size = {"foreignKeys": {"home": "homes"}}, {"by": "size", "descending": True}
+    people = {"primaryKey": "person", **of_homes, "maxRows": 4, "count": "persons", "order": by_size}
+    visits = {"foreignKeys": {"person": "people", "clinic": "clinics"}, "maxRows": 3, "order": "day"}
+    clinics = {"primaryKey": "clinic", "public": CLINICS}
     tables = {
-        "visits": {
-            "foreignKeys": {"person": "people", "clinic": "clinics"},
-            "maxRows": 3,
-            "order": "day",
-            "fields": [PERSON, DAY, STATE, CLINIC],
-        },
+        "visits": {**visits, "fields": [PERSON, DAY, STATE, CLINIC]},
         "homes": {"primaryKey": "home", "fields": [KEY, SIZE]},
-        "pets": {"foreignKeys": {"home": "homes"}, "maxRows": 1, "fields": [KEY, FLAG]},
-        "people": {
-            "primaryKey": "person",
-            "foreignKeys": {"home": "homes"},
-            "maxRows": 4,
-            "count": "persons",
-            "order": {"by": "size", "descending": True},
-            "fields": [KEY, PERSON, SIZE],
-        },
-        "clinics": {
-            "primaryKey": "clinic",
-            "public": CLINICS,
-            "fields": [{**CLINIC, "categories": ["north", "south"]}, BEDS],
-        },
+        "pets": {**of_homes, "maxRows": 1, "fields": [KEY, FLAG]},
+        "people": {**people, "fields": [KEY, PERSON, SIZE]},
+        "clinics": {**clinics, "fields": [{**CLINIC, "categories": ["north", "south"]}, BEDS]},
     }
     for name, more in changes.items():
         tables[name] = {key: value for key, value in {**tables.get(name, {}), **more}.items() if value is not None}
@@ -366,16 +354,21 @@ def test_a_cell_of_another_type_is_refused(kind, cell):
 
 
 def test_a_draft_whose_questions_are_answered_is_a_schema_of_linked_tables():
-    columns = {"person": {"sdtype": "id"}, "clinic": {"sdtype": "id"}, "well": {"sdtype": "boolean"}}
-    links = [("person", "people"), ("clinic", "clinics")]
+    types = {"person": "id", "clinic": "id", "well": "boolean", "adult": "boolean", "strong": "boolean"}
+    types["town"] = "categorical"
+    columns = {
+        "visits": "person clinic well",
+        "clinics": "clinic town",
+        "people": "person adult",
+        "drugs": "person strong",
+    }
+    links = [("visits", "person", "people"), ("visits", "clinic", "clinics"), ("drugs", "person", "people")]
     draft = read_foreign_tables(
         {
             "METADATA_SPEC_VERSION": "V1",
             "tables": {
-                "visits": {"columns": columns},
-                "clinics": {"columns": {"clinic": {"sdtype": "id"}, "town": {"sdtype": "categorical"}}},
-                "people": {"columns": {"person": {"sdtype": "id"}, "adult": {"sdtype": "boolean"}}},
-                "drugs": {"columns": {"person": {"sdtype": "id"}, "strong": {"sdtype": "boolean"}}},
+                name: {"columns": {each: {"sdtype": types[each]} for each in own.split()}}
+                for name, own in columns.items()
             },
             "relationships": [
                 {
@@ -384,7 +377,7 @@ def test_a_draft_whose_questions_are_answered_is_a_schema_of_linked_tables():
                     "parent_table_name": to,
                     "parent_primary_key": key,
                 }
-                for child, (key, to) in [*(("visits", link) for link in links), ("drugs", links[0])]
+                for child, key, to in links
             ],
         }
     ).to_dict()
