@@ -191,6 +191,7 @@ def test_the_schema_is_written_and_what_was_learned_is_printed():
     assert re.search(r"^town +string +3 categories: Bern, Uri, \(other\) +dp$", said.out, re.MULTILINE)
     assert any(line.startswith("Cost: epsilon 1e+06 at delta 1e-06") for line in lines), lines
     assert lines[-1].startswith("Next: `lapwing synthesize d.csv --schema s2.json")
+    assert said.err.count("No --ledger: what was learned is recorded nowhere but in the schema") == 1
 
 
 @pytest.mark.usefixtures("files")

@@ -439,6 +439,9 @@ def test_the_command_says_where_the_questions_are_and_what_to_do_with_them(tmp_p
     assert '1 question stands in "questions" of the file: remove each once it is answered' in said.out
     assert json.loads(output.read_text())["questions"] == list(read_foreign(metadata).schema.questions)
     output.unlink()
+    visits = lapwing("schema", "convert", FOREIGN / "sdv1-visits.json", "--table", "visits", "-o", output)
+    assert '2 questions stand in "questions" of the file' in visits.out
+    output.unlink()
     assert "questions" not in lapwing("schema", "convert", FOREIGN / "mbi-adult-domain.json", "-o", output).out
 
 

@@ -126,6 +126,7 @@ def test_the_only_data_set_needs_no_name_and_one_of_two_does(pure: Ledger) -> No
 
     pure.init("taxi", unit="pure", limit=1, **TERMS)
 
+    assert len(pure.export()["entries"]) == 3
     with pytest.raises(BudgetError, match="no data set was named and the ledger holds adult, taxi"):
         pure.balance()
     with pytest.raises(BudgetError, match="there is no data set 'Adult' and the ledger holds adult, taxi"):
