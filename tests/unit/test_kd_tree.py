@@ -46,21 +46,6 @@ def planned(mechanism, schema=MIXED, budget=None, terms=ADD_REMOVE):
     return mechanism.plan(schema, budget or Budget.pure(1), terms, np.random.default_rng(1)).questions
 
 
-@pytest.mark.parametrize(
-    ("max_rows", "relation", "touched"), [(1, "add-remove", 1), (3, "add-remove", 3), (3, "replace-one", 6)]
-)
-@pytest.mark.parametrize("variant", ["paper", "default"])
-def test_noise_covers_all_rows_of_a_unit_on_every_level(max_rows, relation, touched, variant):
-    terms = Terms(relation=relation, max_rows=max_rows, expected_rows=90)
-    mechanism = KDTree(variant=variant, coarse=0.5, fine=2**-4, split_share=0.5)
-
-    decisions, counts = planned(mechanism, unit_columns(2), Budget.pure(1), terms)
-
-    levels = 2 * math.log2(0.5 / 2**-4) if variant == "paper" else 3
-    assert decisions.noise(relation, max_rows) == NoiseLaw("laplace", Fraction(2 * touched) * int(levels))
-    assert counts.noise(relation, max_rows) == NoiseLaw("laplace", Fraction(2 * touched))
-
-
 def test_the_default_tau_is_the_scale_of_the_decisions_noise():
     (decisions, _) = planned(KDTree(coarse=1.0, fine=0.01), unit_columns(2), Budget.pure("0.7"))
 

@@ -12,10 +12,9 @@ from helpers import make
 from helpers.cases import spread
 from helpers.even_densities import max_entropy_density, minimax_density
 from helpers.flag_tables import FLAG, flags, frame_of_flags, latent_rows
-from helpers.pmm_runs import run
+from helpers.pmm_runs import refused, run
 from lapwing.errors import CapacityError, LapwingError, ParameterError
 from lapwing.kernel.budget.budget import Budget
-from lapwing.kernel.budget.ledger import Ledger
 from lapwing.kernel.questions.cell_sums.question import NoisySums
 from lapwing.kernel.questions.linear_statistics.question import LinearStatistics as Question
 from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
@@ -148,20 +147,6 @@ def test_a_collapsed_density_is_told():
     release = lw.synthesize(alike, FOUR, epsilon=100, mechanism=LinearStatistics(mu="uniform", points=200), seed=1)
 
     assert any("the density has collapsed: " in str(warning) for warning in release.certificate.warnings)
-
-
-def test_the_linear_program_is_refused_before_the_debit_where_its_extra_is_missing(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "highspy", None)
-    mechanism = LinearStatistics(variant="paper", points=50)
-
-    ledger = tmp_path / "budget.db"
-    account = Ledger.create_or_open(ledger)
-    account.init("flags", unit="pure", limit=2, relation="add-remove", privacy_unit=FOUR.unit_label)
-
-    with pytest.raises(LapwingError, match=r"variant='paper' needs highspy; run .*, or use variant='default'"):
-        lw.synthesize(frame_of_flags(ROWS), FOUR, epsilon=1, mechanism=mechanism, ledger=ledger, dataset="flags")
-
-    assert account.balance("flags").spent == 0
 
 
 # --------------------------------------------------------------------------------------------------- public points
@@ -445,3 +430,15 @@ def test_where_the_points_cost_most_pairs_come_far_nearer_to_the_table(monkeypat
 def true_counts(rows, pair):
     one, other = (rows[name].to_numpy().astype(int) for name in pair)
     return np.bincount(2 * one + other, minlength=4)
+
+
+def test_the_linear_program_is_refused_before_the_debit_where_its_extra_is_missing(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "highspy", None)
+
+    refused(
+        tmp_path,
+        LinearStatistics(variant="paper", points=50),
+        FOUR,
+        LapwingError,
+        r"variant='paper' needs highspy; run",
+    )

@@ -67,21 +67,6 @@ def test_no_second_moment_is_bought_where_noise_alone_would_pass_any_eigenvalue(
     assert asked(answers) == expected
 
 
-@pytest.mark.parametrize("max_rows", [1, 3])
-def test_noise_covers_all_rows_of_a_person(max_rows):
-    person = {"name": "person", "type": "integer", "role": "identifier"}
-    schema = Schema.from_dict(
-        {"fields": [person, *flags(3).to_dict()["fields"]], "privacyUnit": {"field": "person", "maxRows": max_rows}}
-    )
-    data = FLAGS.select("f0", "f1", "f2").with_columns(person=pl.Series(range(400)))
-
-    _, answers = run(Microaggregation(directions=1), data, schema)
-
-    for answer in answers:
-        assert answer.noise == answer.question.noise("add-remove", max_rows)
-        assert answer.noise.parameter == max_rows * answer.question.noise("add-remove", 1).parameter
-
-
 def test_the_paper_s_constants_are_refused_where_its_proof_does_not_reach(tmp_path):
     cases = [
         ("variant='paper' is for replace-one neighbours with one row per unit and a public number of rows; use", {}),

@@ -165,20 +165,6 @@ def test_published_fits_take_no_prior(make, said):
         make(places(9, 1))
 
 
-def test_a_tree_with_a_prior_is_resumed_with_the_same_prior_alone(tmp_path):
-    rows, prior = places(500, 1), tmp_path / "prior.parquet"
-    places(500, 2).write_parquet(prior)
-    tree = lw.PMM(prior=prior)
-    whole = lw.synthesize(rows, PLACES, epsilon=1, mechanism=tree, transcript=tmp_path / "t.jsonl", seed=1)
-    lines = (tmp_path / "t.jsonl").read_bytes().splitlines(keepends=True)
-    (tmp_path / "other.jsonl").write_bytes(b"".join(lines[: len(lines) // 2]))
-
-    assert lw.resume(tmp_path / "t.jsonl", rows).sample(50, seed=3).equals(whole.sample(50, seed=3))
-    places(500, 5).write_parquet(prior)
-    with pytest.raises(DataError, match="a prior that the transcript"):
-        lw.resume(tmp_path / "other.jsonl", rows)
-
-
 # -- What is read
 def test_the_certificate_says_what_the_prior_was_paid_with_and_its_fingerprint(tmp_path):
     released(visits(2000, 2), epsilon=1).save(tmp_path / "last.lapwing")
@@ -226,23 +212,6 @@ def test_rows_of_a_prior_that_do_not_fit_are_left_out():
         (read,) = with_priors(lw.Adaptive(), SCHEMA, prior).priors
 
     assert read.rows == 900
-
-
-def test_a_release_with_a_prior_is_resumed_with_the_same_prior_alone(tmp_path):
-    rows, prior = visits(2000, 1), tmp_path / "prior.parquet"
-    visits(1000, 2).write_parquet(prior)
-    whole = released(rows, epsilon=1, prior=prior, transcript=tmp_path / "t.jsonl")
-    lines = (tmp_path / "t.jsonl").read_bytes().splitlines(keepends=True)
-    for name in ("half", "other"):
-        (tmp_path / f"{name}.jsonl").write_bytes(b"".join(lines[: len(lines) // 2]))
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", lw.LapwingWarning)
-        again = lw.resume(tmp_path / "t.jsonl", rows)
-        assert again.sample(50, seed=3).equals(whole.sample(50, seed=3))
-        visits(1000, 5).write_parquet(prior)
-        with pytest.raises(DataError, match="a prior that the transcript"):
-            lw.resume(tmp_path / "other.jsonl", rows)
 
 
 @pytest.mark.parametrize("given", [lambda each: each, lw.Trusted])
@@ -298,3 +267,20 @@ def test_a_file_of_the_private_folder_is_no_prior_and_a_release_beside_it_is(tmp
 def test_what_is_no_prior_is_refused_before_anything_is_read(prior, mechanism, said):
     with pytest.raises((ParameterError, DataError), match=said):
         lw.plan(SCHEMA, expected_rows=100, epsilon=1, mechanism=mechanism, prior=prior)
+
+
+@pytest.mark.filterwarnings("ignore::lapwing.errors.LapwingWarning")
+@pytest.mark.parametrize(
+    ("rows", "schema", "mechanism"), [(visits, SCHEMA, lw.Adaptive.small()), (places, PLACES, lw.PMM())]
+)
+def test_a_release_with_a_prior_is_resumed_with_the_same_prior_alone(tmp_path, rows, schema, mechanism):
+    data, prior, whole, half = rows(500, 1), tmp_path / "prior.parquet", tmp_path / "t.jsonl", tmp_path / "half.jsonl"
+    rows(500, 2).write_parquet(prior)
+    made = lw.synthesize(data, schema, epsilon=1, mechanism=mechanism, prior=prior, transcript=whole, seed=1)
+    lines = whole.read_bytes().splitlines(keepends=True)
+    half.write_bytes(b"".join(lines[: len(lines) // 2]))
+
+    assert lw.resume(whole, data).sample(50, seed=3).equals(made.sample(50, seed=3))
+    rows(500, 5).write_parquet(prior)
+    with pytest.raises(DataError, match="a prior that the transcript"):
+        lw.resume(half, data)
