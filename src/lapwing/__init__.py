@@ -42,6 +42,7 @@ if TYPE_CHECKING:  # what `__getattr__` finds, for checkers of types and for edi
     from lapwing.model.statistics.expressions import row_function, stat
     from lapwing.release.covariance import covariance
     from lapwing.release.fixed_tables import tables
+    from lapwing.release.from_tables import rows_from_tables
     from lapwing.release.loading import load
     from lapwing.release.plans import Plan
     from lapwing.release.release import Release
@@ -84,6 +85,7 @@ __all__ = [  # noqa: RUF022 - sorted as Python sorts
     "plan",
     "resume",
     "row_function",
+    "rows_from_tables",
     "stat",
     "synthesize",
     "tables",
@@ -119,6 +121,7 @@ _HOMES = {
     "load": "lapwing.release.loading:load",
     "plan": "lapwing.api.plan:plan",
     "resume": "lapwing.api.synthesize:resume",
+    "rows_from_tables": "lapwing.release.from_tables:rows_from_tables",
     "row_function": "lapwing.model.statistics.expressions:row_function",
     "stat": "lapwing.model.statistics.expressions:stat",
     "synthesize": "lapwing.api.synthesize:synthesize",

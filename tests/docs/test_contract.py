@@ -135,6 +135,7 @@ NAMES = {
     "plan",
     "resume",
     "row_function",
+    "rows_from_tables",
     "stat",
     "synthesize",
     "tables",

@@ -1,6 +1,7 @@
 """The named tables of a release by `Tables`: whole counts that add up, intervals, standard deviations."""
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 from statistics import NormalDist
 from typing import TYPE_CHECKING
@@ -10,12 +11,15 @@ import numpy as np
 from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Number
 from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
-from lapwing.mechanisms.tables.estimates import consistent_estimates
+from lapwing.mechanisms.tables.estimates import Estimates, consistent_estimates
 from lapwing.mechanisms.tables.mechanism import Tables, counted_table
+from lapwing.model.model import ReleasedModel
 from lapwing.model.sampling.marginals import marginal
 from lapwing.release.queries import failure_of_confidence, free_name, group_labels
 from lapwing.release.release import Release
+from lapwing.schema.groupings.grouping import Grouping
 from lapwing.schema.scalars import check_whole_number
+from lapwing.schema.schemas import Schema
 
 if TYPE_CHECKING:
     import polars as pl
@@ -61,8 +65,6 @@ def tables(release: Release, confidence: Number = "0.95", limit: int | None = No
     >>> [table.columns for table in tables(release, limit=10)][1]
     ['b', 'count', 'lower', 'upper', 'sd', 'below_limit']
     """
-    import polars as pl  # noqa: PLC0415
-
     failure = failure_of_confidence(confidence)
     if limit is not None:
         check_whole_number("limit", limit, 0, 2**40, code="LW302")
@@ -74,33 +76,51 @@ def tables(release: Release, confidence: Number = "0.95", limit: int | None = No
         )
     rows = release.certificate.public_rows
     found = consistent_estimates([counted_table(each) for each in answers], rows)
+    reaches = [(laplace_reach if each.noise.kind == "laplace" else normal_reach)(failure) for each in answers]
+    measured = [(each.question.columns, each.question.groupings) for each in answers]
+    return table_frames(release.schema, release.model, measured, found, reaches, rows=rows, limit=limit)
+
+
+def table_frames(
+    schema: Schema,
+    model: ReleasedModel,
+    measured: Sequence[tuple[tuple[str, ...], tuple[Grouping, ...]]],
+    found: Estimates,
+    reaches: Sequence[float],
+    *,
+    rows: int | None,
+    limit: int | None = None,
+) -> "list[pl.DataFrame]":
+    """Return estimated tables with the counts of a model, as `tables` does; reaches: of intervals, in deviations."""
+    import polars as pl  # noqa: PLC0415
+
     frames = []
-    for answer, estimates, variances in zip(answers, found.counts, found.variances, strict=True):
-        columns, groupings = answer.question.columns, answer.question.groupings
-        shown = [group_labels(release.schema, *each) for each in zip(columns, groupings, strict=True)]
+    for (columns, groupings), reach, estimates, variances in zip(
+        measured, reaches, found.counts, found.variances, strict=True
+    ):
+        shown = [group_labels(schema, *each) for each in zip(columns, groupings, strict=True)]
         inside = tuple(slice(len(texts)) for texts in shown)
         cells = np.indices([len(texts) for texts in shown]).reshape(len(columns), -1)
-        counts = np.rint(marginal(release.model, columns, groupings)[inside]).astype(np.int64).ravel()
+        counts = np.rint(marginal(model, columns, groupings)[inside]).astype(np.int64).ravel()
         sd = np.sqrt(variances[inside].ravel())
-        reach = _reach(failure, is_laplace=answer.noise.kind == "laplace") * sd + 0.5
-        most = 2**62 if rows is None else rows
-        ends = np.ceil(estimates[inside].ravel() - reach), np.floor(estimates[inside].ravel() + reach)
+        most, half = 2**62 if rows is None else rows, reach * sd + 0.5
+        ends = np.ceil(estimates[inside].ravel() - half), np.floor(estimates[inside].ravel() + half)
         lower, upper = (np.clip(end, 0, most).astype(np.int64) for end in ends)
         named = {
-            name: np.array(texts, dtype=object)[cell] for name, texts, cell in zip(columns, shown, cells, strict=True)
+            name: pl.Series([texts[place] for place in cell], dtype=pl.String)
+            for name, texts, cell in zip(columns, shown, cells, strict=True)
         }
         numbers = {"count": counts, "lower": lower, "upper": upper, "sd": sd}
         numbers |= {} if limit is None else {"below_limit": counts < limit}
-        frames.append(
-            pl.DataFrame(
-                {name: pl.Series(each.tolist(), dtype=pl.String) for name, each in named.items()}
-                | {free_name(name, columns): each for name, each in numbers.items()}
-            )
-        )
+        frames.append(pl.DataFrame(named | {free_name(name, columns): each for name, each in numbers.items()}))
     return frames
 
 
-def _reach(failure: Fraction, *, is_laplace: bool) -> float:
-    """Return how many standard deviations an estimate may be off, but with the failure probability."""
-    normal = -NormalDist().inv_cdf(float(failure) / 2)
-    return max(normal, math.log(1 / float(failure)) / math.sqrt(2)) if is_laplace else normal
+def normal_reach(failure: Fraction) -> float:
+    """Return how many standard deviations a normal value is off, but with the failure probability."""
+    return -NormalDist().inv_cdf(float(failure) / 2)
+
+
+def laplace_reach(failure: Fraction) -> float:
+    """Return the same of sums of Laplace values: that of one value, or of many, where that is wider."""
+    return max(normal_reach(failure), math.log(1 / float(failure)) / math.sqrt(2))

@@ -29,6 +29,7 @@ _LEAST_PARTICLES, _MOST_PARTICLES = 20_000, 200_000
 _MOST_PIECES = 2**19
 _SWEEPS = 200
 _SETTLED = 0.05  # rows: no cell of a table moves by more
+_ALL_BUT_EXACT = 1e-4  # of the largest variance
 _SLACK = 0.3  # of the noise: what weights give way to be nearer to independent columns
 _NEW_CELL = 0.01  # rows, to grow from
 _SELDOM = 0.01  # of the average cell: rounding adds no row to rarer ones
@@ -183,8 +184,10 @@ def _scaled(weights: np.ndarray, targets: Sequence[_Target], own: Sequence[np.nd
     """
     from scipy.special import wrightomega  # noqa: PLC0415 - it takes a tenth of a second to import
 
-    least = min(each.variance for each in targets) ** 0.5
-    slacks = [max(_SLACK * each.variance / max(least, 1e-6), 1e-6) for each in targets]
+    variances = [each.variance for each in targets]
+    # Tables that are all but exact take no part in it: they would leave the others none of their own.
+    least = min(each for each in variances if each >= _ALL_BUT_EXACT * max(variances)) ** 0.5
+    slacks = [max(_SLACK * each / least, 1e-6) for each in variances]
     thetas = [np.zeros(each.counts.size) for each in targets]
     for _ in range(_SWEEPS):
         moved = 0.0

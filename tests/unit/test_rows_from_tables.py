@@ -1,0 +1,119 @@
+"""Rows of noisy tables from elsewhere: they meet the tables, and nothing is promised of them."""
+
+import json
+
+import numpy as np
+import pytest
+
+import lapwing as lw
+
+SCHEMA = {
+    "fields": [
+        {"name": "sex", "type": "string", "categories": ["f", "m"], "constraints": {"required": True}},
+        {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 99, "required": True}},
+        {"name": "place", "type": "string", "categories": list("abcdef")},
+    ]
+}
+TRUE = np.array([[120, 260, 70], [110, 290, 50]])
+RUNS = ["0..17", "18..64", "65.."]
+
+
+def table_of(counts, noise, **more):
+    cells = [[sex, run, float(counts[i, j])] for i, sex in enumerate("fm") for j, run in enumerate(RUNS)]
+    return {"columns": ["sex", "age"], "cells": cells, "noise": noise, **more}
+
+
+def places(counts, noise):
+    cells = [[["a", "b"], counts[0]], [["c", "d", "e", "f"], counts[1]], [None, counts[2]]]
+    return {"columns": ["place"], "cells": cells, "noise": noise}
+
+
+def test_rows_meet_exact_tables():
+    found = lw.rows_from_tables([table_of(TRUE, "exact"), places([300, 580, 20], "exact")], SCHEMA, seed=1)
+
+    rows = found.sample()
+    assert rows.height == TRUE.sum() == found.model.rows
+    runs = np.searchsorted([17.5, 64.5], rows["age"].to_numpy())
+    assert np.bincount(3 * (rows["sex"] == "m").to_numpy() + runs).tolist() == TRUE.ravel().tolist()
+    assert found.tables[1]["count"].to_list() == [300, 580, 20]
+    for frame in found.tables:
+        assert (frame["lower"] == frame["count"]).all()
+        assert (frame["upper"] == frame["count"]).all()
+
+
+@pytest.mark.parametrize(
+    ("noise", "draw"),
+    [
+        ({"gaussian": 6}, lambda rng: rng.normal(0, 6, TRUE.shape)),
+        ({"laplace": 5}, lambda rng: np.round(rng.laplace(0, 5, TRUE.shape))),
+        ({"interval": 12}, lambda rng: rng.normal(0, 12 / 1.96, TRUE.shape)),
+        ({"sd": 6}, lambda rng: rng.uniform(-10.4, 10.4, TRUE.shape)),
+    ],
+    ids=lambda each: next(iter(each), "") if isinstance(each, dict) else "",
+)
+def test_intervals_hold_the_true_counts_as_far_as_the_law_says(noise, draw):
+    rng, held = np.random.default_rng(3), []
+    for _ in range(40):
+        sexes = {"columns": ["sex"], "cells": [["f", 450], ["m", 450]], "noise": "exact"}
+        found = lw.rows_from_tables([table_of(TRUE + draw(rng), noise), sexes], SCHEMA, seed=1)
+        frame = found.tables[0]
+        lower, upper = (frame[end].to_numpy() for end in ("lower", "upper"))
+        held.append((lower <= TRUE.ravel()) & (TRUE.ravel() <= upper))
+        assert found.tables[1]["count"].to_list() == [450, 450]
+        assert frame["count"].sum() == 900
+
+    assert np.mean(held) >= 0.93
+
+
+def test_a_known_number_of_rows_is_met_and_counts_below_zero_are_taken():
+    few = np.array([[-3.5, 40.25, 2.0], [1.0, 61.0, -1.0]])
+
+    found = lw.rows_from_tables([table_of(few, {"sd": 4})], SCHEMA, rows=100, seed=1)
+
+    assert found.sample().height == 100
+    assert found.tables[0]["count"].min() >= 0
+    assert found.tables[0]["count"].sum() == 100
+
+
+def test_the_certificate_promises_nothing_and_says_what_went_in():
+    found = lw.rows_from_tables([table_of(TRUE, {"laplace": 2}, source="Census 2020, table 3")], SCHEMA, seed=7)
+
+    said = json.loads(json.dumps(found.certificate))
+    assert "Nothing here protects anybody" in said["promise"]
+    assert said["tables"] == [
+        {"columns": ["sex", "age"], "noise": {"laplace": 2}, "source": "Census 2020, table 3"},
+    ]
+    assert (said["rows"], said["seed"]) == (900, 7)
+    assert found.sample(5).equals(found.sample(5))
+
+
+def test_cells_that_nobody_is_in_may_be_left_out_where_that_is_said():
+    some = {"columns": ["sex", "age"], "cells": [["f", "18..64", 70], ["m", "18..64", 30]], "noise": "exact"}
+
+    with pytest.raises(lw.SchemaError, match="no cell holds"):
+        lw.rows_from_tables([some], SCHEMA)
+    found = lw.rows_from_tables([some | {"complete": True}], SCHEMA, seed=1)
+
+    assert found.sample()["age"].is_between(18, 64).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"noise": {"cauchy": 1}}, "a law and a size"),
+        ({"noise": {"gaussian": 0}}, "a law and a size"),
+        ({"noise": "none"}, "a law and a size"),
+        ({"epsilon": 1}, "a table is an object"),
+        ({"cells": [["f", "0..99", float("nan")], ["m", "0..99", 1]]}, "finite number"),
+        ({"cells": [["f", "0..49", 1], ["f", "50..99", 1], ["m", "0..99", 1]]}, "one group of each column"),
+        ({"columns": ["sexx", "age"]}, "is no modelled column"),
+    ],
+)
+def test_tables_that_cannot_be_read_are_refused(change, says):
+    with pytest.raises(lw.LapwingError, match=says):
+        lw.rows_from_tables([table_of(TRUE, {"gaussian": 3}) | change], SCHEMA)
+
+
+def test_a_list_is_asked_for():
+    with pytest.raises(lw.ParameterError, match="tables must be a list"):
+        lw.rows_from_tables({}, SCHEMA)
