@@ -243,25 +243,6 @@ def test_averages_of_groups_keep_to_the_bound() -> None:
     assert found["moment_loss_2"] == pytest.approx(found["covariance_loss"], abs=1e-5)
 
 
-def test_samples_of_rows_are_right_within_their_standard_error(monkeypatch) -> None:
-    rng = np.random.default_rng(3)
-    real = (rng.random((8000, 5)) < 0.3).astype(int)
-    other = np.where(rng.random((8000, 1)) < 0.4, real[:, [0]], real) | (rng.random((8000, 5)) < 0.2)
-    whole = figures(codes(real), codes(other), moments_flags(5))
-
-    monkeypatch.setattr(moments, "MOST_ROWS", 2000)
-    some = figures(codes(real), codes(other), moments_flags(5))
-
-    for key, exact in whole.items():
-        found, expected = some[key].values["other"], exact.values["other"]
-        assert (exact.rows, expected.standard_error) == (None, 0)
-        assert some[key].rows == 2000
-        assert 0 < found.standard_error < 0.2 * expected.value
-        # Four standard errors, which eight blocks know to a quarter.
-        assert found.value == pytest.approx(expected.value, abs=5 * found.standard_error)
-        assert found.value != expected.value
-
-
 def test_wide_tables_are_compared_on_some_columns(monkeypatch) -> None:
     monkeypatch.setattr(moments, "MOST_COORDINATES", 9)
     monkeypatch.setattr(moments, "MOST_BY_THREES", 4)
