@@ -4,11 +4,11 @@ import numpy as np
 import polars as pl
 
 import lapwing as lw
+from helpers import make
 
-KEY = {"name": "home", "type": "integer", "role": "identifier"}
-ROOMS = {"name": "rooms", "type": "integer", "constraints": {"minimum": 1, "maximum": 9, "required": True}}
-KIND = {"name": "kind", "type": "string", "categories": ["flat", "house"], "constraints": {"required": True}}
-AGE = {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 99, "required": True}}
+KEY, PERSON = make.fields({"home": "id", "person": "id"})
+COLUMNS = {"rooms": (1, 9), "kind": ["flat", "house"], "age": (0, 99), "day": (0, 29), "state": ["well", "ill", "dead"]}
+ROOMS, KIND, AGE, DAY, STATE, CLINIC = make.fields(COLUMNS | {"clinic": "string"}, required=True)
 SCHEMA = {
     "key": "home",
     "maxChildren": 4,
@@ -16,15 +16,6 @@ SCHEMA = {
     "parent": {"fields": [KEY, ROOMS, KIND]},
     "child": {"fields": [KEY, {"name": "person", "type": "string", "role": "identifier"}, AGE]},
 }
-PERSON = {"name": "person", "type": "integer", "role": "identifier"}
-DAY = {"name": "day", "type": "integer", "constraints": {"minimum": 0, "maximum": 29, "required": True}}
-STATE = {
-    "name": "state",
-    "type": "string",
-    "categories": ["well", "ill", "dead"],
-    "constraints": {"required": True},
-}
-CLINIC = {"name": "clinic", "type": "string", "constraints": {"required": True}}
 THREE = {
     "tables": {
         "homes": {"primaryKey": "home", "fields": [KEY, ROOMS, KIND]},
@@ -44,10 +35,7 @@ THREE = {
         "clinics": {
             "primaryKey": "clinic",
             "public": [{"clinic": "north", "beds": 7}, {"clinic": "south", "beds": 9}],
-            "fields": [
-                {"name": "clinic", "type": "string", "categories": ["north", "south"]},
-                {"name": "beds", "type": "integer", "constraints": {"minimum": 0, "maximum": 99}},
-            ],
+            "fields": make.fields({"clinic": ["north", "south"], "beds": (0, 99)}),
         },
     },
     "rules": [{"when": {"previous.state": "dead"}, "then": {"state": "dead"}}],

@@ -7,20 +7,14 @@ from typing import Any
 import polars as pl
 
 import lapwing as lw
+from helpers import make
 from lapwing.extras.studio.jobs import Job, new_job, next_release
 from lapwing.release.files import write_files
 from lapwing.release.targets import read_targets
 from lapwing.rows.out.outputs import whole_files
 
-PEOPLE: dict[str, Any] = {
-    "name": "people",
-    "fields": [
-        {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 99}},
-        {"name": "sex", "type": "string", "categories": ["Female", "Male"]},
-        {"name": "smokes", "type": "boolean"},
-        {"name": "town", "type": "string", "categories": [f"town {place}" for place in range(60)]},
-    ],
-}
+TOWNS = [f"town {place}" for place in range(60)]
+PEOPLE = make.schema({"age": (0, 99), "sex": ["Female", "Male"], "smokes": bool, "town": TOWNS}, name="people")
 CANARY = "town 59"
 """A category that one row of the table alone has."""
 
