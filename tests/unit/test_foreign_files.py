@@ -462,6 +462,7 @@ class Sex(enum.Enum):
 class Patient(pydantic.BaseModel):
     key: uuid.UUID
     age: int = Column(ge=0, lt=120, description="in years")
+    beds: int = Column(gt=0, lt=10)
     sex: Sex
     grade: Literal[1, 2, 3] | None = None
     weight: Optional[float] = Column(None, gt=0, le=300, multiple_of=0.5)  # noqa: UP045 - people write it
@@ -488,6 +489,7 @@ def test_a_pydantic_model_gives_types_bounds_lists_and_what_is_required():
             "constraints": {"minimum": 0, "maximum": 119, **required},
             "description": "in years",
         },
+        "beds": {"type": "integer", "constraints": {"minimum": 1, "maximum": 9, **required}},
         "sex": {"type": "string", "categories": ["f", "m"], "constraints": required},
         "grade": {"type": "integer", "categories": [1, 2, 3]},
         "weight": {"type": "number", "constraints": {"minimum": 0, "maximum": 300}, "resolution": 0.5},
