@@ -185,14 +185,14 @@ def test_a_release_without_tables_of_two_columns_says_that_it_keeps_no_relation(
     assert planned.count("no relation between columns is kept") == says
 
 
-LOOK_FLAG = {"type": "boolean", "constraints": {"required": True}}
+REQUIRED_FLAG = {"type": "boolean", "constraints": {"required": True}}
 GAPPY = {"type": "boolean"}
 NUMBER = {"type": "integer", "constraints": {"minimum": 0, "maximum": 99}}
 ROWS, COLUMNS = 4000, 12
 LITTLE = Budget.pure("0.5")
 
 
-def look_schema_of(*kinds):
+def schema_of_kinds(*kinds):
     return Schema.from_dict({"fields": [{"name": f"x{place}", **kind} for place, kind in enumerate(kinds)]})
 
 
@@ -226,7 +226,7 @@ def pair_error(model, data):
 @pytest.mark.parametrize("gaps", [0.0, 0.1])
 def test_flags_that_say_the_same_are_kept_where_tables_of_two_would_drown(gaps) -> None:
     data = alike(gaps)
-    schema = look_schema_of(*[GAPPY if gaps else LOOK_FLAG] * COLUMNS)
+    schema = schema_of_kinds(*[GAPPY if gaps else REQUIRED_FLAG] * COLUMNS)
 
     model, answers = run(Adaptive(), data, schema, budget=LITTLE, bits=SeededBits(3), expected_rows=ROWS)
 
@@ -249,17 +249,17 @@ def test_flags_that_say_the_same_are_kept_where_tables_of_two_would_drown(gaps) 
 @pytest.mark.parametrize(
     ("kinds", "budget", "has_look"),
     [
-        ([LOOK_FLAG] * COLUMNS, LITTLE, True),
-        ([LOOK_FLAG] * COLUMNS, Budget.zcdp("0.002"), True),
-        ([LOOK_FLAG] * COLUMNS, Budget.pure(20), False),  # tables do not drown
-        ([LOOK_FLAG] * COLUMNS, Budget.pure("0.001"), False),  # the look would
-        ([LOOK_FLAG] * (LEAST_LOOK_COLUMNS - 1), Budget.pure("0.02"), False),
-        ([LOOK_FLAG, NUMBER] * (COLUMNS // 2), LITTLE, False),  # halves are not all that columns have
+        ([REQUIRED_FLAG] * COLUMNS, LITTLE, True),
+        ([REQUIRED_FLAG] * COLUMNS, Budget.zcdp("0.002"), True),
+        ([REQUIRED_FLAG] * COLUMNS, Budget.pure(20), False),  # tables do not drown
+        ([REQUIRED_FLAG] * COLUMNS, Budget.pure("0.001"), False),  # the look would
+        ([REQUIRED_FLAG] * (LEAST_LOOK_COLUMNS - 1), Budget.pure("0.02"), False),
+        ([REQUIRED_FLAG, NUMBER] * (COLUMNS // 2), LITTLE, False),  # halves are not all that columns have
     ],
 )
 def test_a_look_takes_the_place_of_tables_where_they_drown_and_it_does_not(kinds, budget, has_look) -> None:
     terms = Terms(relation="add-remove", expected_rows=ROWS)
-    schema = look_schema_of(*kinds)
+    schema = schema_of_kinds(*kinds)
 
     found = Adaptive().costs_of(schema, budget, float(ROWS), terms)
     planned = Adaptive().plan(schema, budget, terms, np.random.default_rng(1))
@@ -275,7 +275,7 @@ def test_a_look_takes_the_place_of_tables_where_they_drown_and_it_does_not(kinds
 
 
 def test_fewer_columns_are_looked_at_where_the_noise_of_all_pairs_is_too_large() -> None:
-    schema, terms = look_schema_of(*[LOOK_FLAG] * 60), Terms(relation="add-remove", expected_rows=ROWS)
+    schema, terms = schema_of_kinds(*[REQUIRED_FLAG] * 60), Terms(relation="add-remove", expected_rows=ROWS)
 
     counts = [len(planned_look(schema, Budget.pure(each), ROWS, terms)[0].columns) for each in ("0.3", "1", "100")]
 
@@ -287,7 +287,7 @@ def test_many_columns_of_few_rows_get_no_tables_that_single_columns_would_pay_fo
     shares = [
         float(found.one_way.amount / budget.amount)
         for columns, budget in ((110, Budget.pure(1)), (110, Budget.pure(100)), (40, Budget.pure(1)))
-        for found in [Adaptive().costs_of(look_schema_of(*[NUMBER] * columns), budget, 8000.0, terms)]
+        for found in [Adaptive().costs_of(schema_of_kinds(*[NUMBER] * columns), budget, 8000.0, terms)]
     ]
 
     assert shares[0] == 1
@@ -298,7 +298,7 @@ def test_many_columns_of_few_rows_get_no_tables_that_single_columns_would_pay_fo
 @pytest.mark.parametrize(("flags", "others", "epsilon"), [(LEAST_LOOK_COLUMNS, 0, "0.3"), (11, 1, "0.6")])
 def test_a_look_that_was_paid_for_ends_well_whatever_rows_there_are(rows, flags, others, epsilon) -> None:
     data = alike()[:rows].select([f"x{place}" for place in range(flags)])
-    schema = look_schema_of(*[LOOK_FLAG] * flags, *[NUMBER] * others)
+    schema = schema_of_kinds(*[REQUIRED_FLAG] * flags, *[NUMBER] * others)
     data = data.with_columns(pl.lit(7).alias(f"x{flags}")) if others else data
     budget = Budget.pure(epsilon)
 
@@ -310,7 +310,7 @@ def test_a_look_that_was_paid_for_ends_well_whatever_rows_there_are(rows, flags,
 
 
 def test_settings_and_priors_keep_what_a_look_would_take_the_place_of() -> None:
-    schema, terms = look_schema_of(*[LOOK_FLAG] * COLUMNS), Terms(relation="add-remove", expected_rows=ROWS)
+    schema, terms = schema_of_kinds(*[REQUIRED_FLAG] * COLUMNS), Terms(relation="add-remove", expected_rows=ROWS)
     asking = {"one_way_share": 0.5}, {"rounds": 3}, {"workload": (("x0", "x1"),)}, {"prior": alike(seed=2)}
 
     for setting in asking:
@@ -321,13 +321,13 @@ def test_settings_and_priors_keep_what_a_look_would_take_the_place_of() -> None:
 def test_a_release_with_a_prior_spends_all_where_a_look_would_have_been() -> None:
     mechanism = Adaptive(particles=64, prior=alike(seed=2))
 
-    _, answers = run(mechanism, alike(), look_schema_of(*[LOOK_FLAG] * COLUMNS), budget=LITTLE, expected_rows=ROWS)
+    _, answers = run(mechanism, alike(), schema_of_kinds(*[REQUIRED_FLAG] * COLUMNS), budget=LITTLE, expected_rows=ROWS)
 
     assert sum((answer.question.cost.amount for answer in answers), Fraction(0)) == LITTLE.amount
 
 
 def test_thousands_of_columns_are_not_refused_for_a_look() -> None:
-    schema, terms = look_schema_of(*[LOOK_FLAG] * 2100), Terms(relation="add-remove", expected_rows=10**6)
+    schema, terms = schema_of_kinds(*[REQUIRED_FLAG] * 2100), Terms(relation="add-remove", expected_rows=10**6)
 
     (question, *_) = planned_look(schema, Budget.zcdp("0.1"), 1e6, terms)
 
@@ -335,15 +335,10 @@ def test_thousands_of_columns_are_not_refused_for_a_look() -> None:
 
 
 FOUR_ROWS = 6000
-FOUR_FLAG = {"type": "boolean", "constraints": {"required": True}}
 FOUR_NUMBER = {"type": "number", "constraints": {"minimum": -1, "maximum": 1, "required": True}}
 FOUR_KIND = {"type": "string", "categories": ["a", "b", "c", "d", "e"]}
 TERMS = Terms(relation="add-remove", expected_rows=FOUR_ROWS)
 GENEROUS = [Budget.zcdp("0.5"), Budget.pure(5)]
-
-
-def four_schema_of(*kinds):
-    return Schema.from_dict({"fields": [{"name": f"x{place}", **kind} for place, kind in enumerate(kinds)]})
 
 
 def parity(number, seed=2):
@@ -362,7 +357,7 @@ def tables(answers):
 
 @pytest.mark.parametrize("budget", GENEROUS, ids=str)
 def test_what_three_columns_say_of_a_fourth_together_is_found_and_kept(budget) -> None:
-    schema = four_schema_of(FOUR_FLAG, FOUR_FLAG, FOUR_NUMBER, FOUR_NUMBER, FOUR_NUMBER)
+    schema = schema_of_kinds(REQUIRED_FLAG, REQUIRED_FLAG, FOUR_NUMBER, FOUR_NUMBER, FOUR_NUMBER)
     mechanism = Adaptive(particles=2000, rounds=3)
 
     model, answers = run(mechanism, parity(5), schema, budget=budget, bits=SeededBits(1), expected_rows=FOUR_ROWS)
@@ -384,11 +379,11 @@ def test_what_three_columns_say_of_a_fourth_together_is_found_and_kept(budget) -
     (
         "kinds",
         [
-            (FOUR_FLAG,) * 4,
+            (REQUIRED_FLAG,) * 4,
             (FOUR_KIND,) * 5,
-            (FOUR_NUMBER, FOUR_KIND, FOUR_FLAG, FOUR_NUMBER),
-            (FOUR_FLAG,) * 3,
-            (FOUR_FLAG,) * (MOST_FOUR_COLUMNS + 1),
+            (FOUR_NUMBER, FOUR_KIND, REQUIRED_FLAG, FOUR_NUMBER),
+            (REQUIRED_FLAG,) * 3,
+            (REQUIRED_FLAG,) * (MOST_FOUR_COLUMNS + 1),
         ],
     ),
     ("budget", GENEROUS),
@@ -396,7 +391,7 @@ def test_what_three_columns_say_of_a_fourth_together_is_found_and_kept(budget) -
     at_least=15,
 )
 def test_tables_of_four_columns_get_their_part_where_one_way_tables_get_their_least(kinds, budget, rows) -> None:
-    found = Adaptive().costs_of(four_schema_of(*kinds), budget, float(rows), TERMS)
+    found = Adaptive().costs_of(schema_of_kinds(*kinds), budget, float(rows), TERMS)
 
     is_least = found.one_way == budget * Fraction("0.25" if budget.notion == "zcdp" else "0.3")
     has_fours = is_least and 4 <= len(kinds) <= MOST_FOUR_COLUMNS
@@ -412,7 +407,7 @@ def test_with_a_target_every_table_of_four_columns_has_it(target) -> None:
     _, answers = run(
         mechanism,
         parity(6),
-        four_schema_of(FOUR_FLAG, FOUR_FLAG, *[FOUR_NUMBER] * 4),
+        schema_of_kinds(REQUIRED_FLAG, REQUIRED_FLAG, *[FOUR_NUMBER] * 4),
         budget=GENEROUS[0],
         expected_rows=FOUR_ROWS,
     )

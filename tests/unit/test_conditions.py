@@ -349,16 +349,14 @@ def test_conditions_on_no_modelled_column_are_refused(where: Any, error: type[Ex
         condition(model, schema, where)
 
 
-ROWS_SCHEMA = small_schema()
-ROWS_YEAR = {"minimum": "2020-01-01", "maximum": "2020-12-31"}
 PEOPLE = {
     "fields": [
         {"name": "id", "type": "string", "role": "identifier"},
         {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 90, "required": True}},
         {"name": "sex", "type": "string", "categories": ["f", "m"], "missingValues": ["", "?"]},
         {"name": "height", "type": "number", "constraints": {"minimum": 0.5, "maximum": 2.5}, "special": [-1]},
-        {"name": "day", "type": "date", "constraints": ROWS_YEAR, "resolution": "week"},
-        {"name": "at", "type": "datetime", "constraints": ROWS_YEAR},
+        {"name": "day", "type": "date", "constraints": DAYS, "resolution": "week"},
+        {"name": "at", "type": "datetime", "constraints": DAYS},
         {"name": "dx", "type": "string", "categories": ["250", "401"], "hierarchy": {"prefixes": [1, 3], "fold": True}},
         {"name": "smokes", "type": "boolean"},
     ]
@@ -471,7 +469,7 @@ def _naive_weights(model: ReleasedModel, given: dict[str, np.ndarray]) -> np.nda
     """Return the weight of each atom (columns) given each row of codes (rows), atom by atom."""
     weights = np.tile(model.weights, (len(next(iter(given.values()))), 1))
     for name, codes in given.items():
-        size = ROWS_SCHEMA.field(name).domain.size
+        size = SAMPLED_SCHEMA.field(name).domain.size
         table = np.stack([dense(model.laws[name], atom, size) for atom in range(model.atoms)])
         weights *= table[:, codes].T
     return weights
@@ -482,9 +480,9 @@ def _naive_weights(model: ReleasedModel, given: dict[str, np.ndarray]) -> np.nda
 def test_atoms_are_matched_as_a_plain_loop_does(monkeypatch, seed, most_pairs):
     monkeypatch.setattr(atom_matches, "_MOST_PAIRS", most_pairs)
     rng = np.random.default_rng(seed)
-    model = random_model(ROWS_SCHEMA, 30, seed)
-    names = rng.choice([field.name for field in ROWS_SCHEMA.columns], 2, replace=False)
-    given = {name: rng.integers(0, allowed(ROWS_SCHEMA.field(name).domain), 300) for name in map(str, names)}
+    model = random_model(SAMPLED_SCHEMA, 30, seed)
+    names = rng.choice([field.name for field in SAMPLED_SCHEMA.columns], 2, replace=False)
+    given = {name: rng.integers(0, allowed(SAMPLED_SCHEMA.field(name).domain), 300) for name in map(str, names)}
 
     choice = chosen_atoms(model, given, rng)
     weights = _naive_weights(model, given)
@@ -499,8 +497,8 @@ def test_atoms_are_matched_as_a_plain_loop_does(monkeypatch, seed, most_pairs):
 
 
 def test_equal_rows_take_each_atom_as_often_as_its_share_to_one():
-    model = random_model(ROWS_SCHEMA, 30, 3)
-    ages = np.arange(allowed(ROWS_SCHEMA.field("age").domain))
+    model = random_model(SAMPLED_SCHEMA, 30, 3)
+    ages = np.arange(allowed(SAMPLED_SCHEMA.field("age").domain))
     everywhere = _naive_weights(model, {"age": ages})
     age = int(everywhere.sum(axis=1).argmax())
     given, weights = {"age": np.full(1000, age)}, everywhere[age]

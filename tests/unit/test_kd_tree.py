@@ -203,8 +203,7 @@ def test_counts_that_are_not_one_per_leaf_are_refused(counts):
 
 NEEDED = {"required": True}
 MODEL_SIZE = {"name": "size", "type": "integer", "constraints": {"minimum": 0, "maximum": 6}, "special": [98, 99]}
-MODEL_KIND = {"name": "kind", "type": "string", "categories": ["a", "b", "c"], "constraints": NEEDED}
-TWO = Schema.from_dict({"fields": [MODEL_SIZE, MODEL_KIND]})
+TWO = Schema.from_dict({"fields": [MODEL_SIZE, KIND]})
 MODEL_ROWS = pl.DataFrame(
     {"size": ["0", "6", "6", "99", None, "3", "x"] * 9, "kind": ["a", "b", "c", "c", "a", "b", "zz"] * 9}
 )
@@ -294,7 +293,7 @@ def test_no_positive_weight_gives_the_uniform_model(weights):
 @pytest.mark.parametrize(("fine", "coarse"), [(0.3, 0.3), (0.1, 1.0), (0.04, 0.5), (1.0, 1.0), (0.04, 1.0)])
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_weights_are_fitted_along_the_tree_of_codes(fine, coarse, seed):
-    schema = Schema.from_dict({"fields": [MODEL_KIND, MODEL_SIZE]})
+    schema = Schema.from_dict({"fields": [KIND, MODEL_SIZE]})
     noisy = noisy_cells(schema, MODEL_ROWS.select("kind", "size"), fine, coarse, seed=seed)
     tree = noisy.question.tree
 

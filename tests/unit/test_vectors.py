@@ -405,7 +405,6 @@ def test_all_rows_of_a_small_table_have_the_vectors_that_the_audit_finds():
 
 
 ONE = Budget.pure(1)
-RULE_FLAG = {"name": "flag", "type": "boolean", "constraints": {"required": True}}
 RULE_REAL = {"name": "real", "type": "number", "constraints": {"minimum": 0, "maximum": 1, "required": True}}
 
 
@@ -544,9 +543,9 @@ def test_the_number_of_rows_is_asked_for_where_it_is_private_at_the_noise_of_one
 @pytest.mark.parametrize("bits", [0, 12])
 def test_a_covariance_without_diagonal_fills_in_what_lines_and_lists_have_there(bits):
     both = (
-        rule_coordinates(RULE_FLAG, KIND)
+        rule_coordinates(FLAG, KIND)
         if bits == 0
-        else rule_coordinates(RULE_FLAG, RULE_REAL | {"name": "r"}, numbers="means")
+        else rule_coordinates(FLAG, RULE_REAL | {"name": "r"}, numbers="means")
     )
     rng, rows = np.random.default_rng(2), 400
     codes = {name: rng.integers(0, [2, 4][place] if bits == 0 else 2, rows) for place, name in enumerate(both.columns)}
@@ -566,7 +565,6 @@ def test_a_covariance_without_diagonal_fills_in_what_lines_and_lists_have_there(
     assert found.sd == pytest.approx(NoiseLaw("laplace", Fraction(1)).sd / both.unit**2 / rows)
 
 
-MODEL_REAL = {"name": "real", "type": "number", "constraints": {"minimum": 0, "maximum": 1, "required": True}}
 MODEL_MAYBE = {"name": "maybe", "type": "integer", "constraints": {"minimum": 0, "maximum": 10}, "special": [99]}
 
 
@@ -585,7 +583,7 @@ def model_of(schema, of_rows, means, weights=None, details=None):
 # ---------------------------------------------------------------------------------------------------------- details
 @pytest.mark.parametrize("intervals", [2, 16, 40])
 def test_finer_groups_lie_inside_the_groups_of_their_column(intervals):
-    schema, of_rows = model_coordinates(MODEL_FLAG, MODEL_KIND, WIDE, MODEL_REAL, CODES, intervals=intervals)
+    schema, of_rows = model_coordinates(MODEL_FLAG, MODEL_KIND, WIDE, RULE_REAL, CODES, intervals=intervals)
 
     found = detail_groupings(schema, of_rows)
 
