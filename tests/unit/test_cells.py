@@ -283,10 +283,7 @@ def answer(**changes):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        (
-            {"first_cells": np.array([[0, 1], [2, 0]], dtype=np.int32)},
-            "first_cells of noisy cells must be int64 of shape",
-        ),
+        ({"first_cells": np.array([[0, 1], [2, 0]], dtype=np.int32)}, "first_cells of noisy cells must be int64 of"),
         ({"first_cells": np.array([[0], [2]])}, "first_cells of noisy cells must be int64 of shape \\(2, 2\\)"),
         ({"listed_places": np.array([[0, 3]])}, "listed_places of noisy cells must be int64"),
         ({"counts": np.array([2, 9, 3])}, "counts of noisy cells must be int64 of shape \\(4,\\)"),
@@ -302,10 +299,7 @@ def answer(**changes):
         ({"listed_places": np.array([3, 3])}, "distinct leaves of the tree"),
         ({"listed_places": np.array([-1, 3])}, "distinct leaves of the tree"),
         ({"listed_places": np.array([0, 5])}, "distinct leaves of the tree"),
-        (
-            {"question": counts_asked(SPARSE_TREE, threshold=None)},
-            "distinct leaves of the tree",
-        ),  # it wants all of them
+        ({"question": counts_asked(SPARSE_TREE, threshold=None)}, "distinct leaves of the tree"),
     ],
 )
 def test_an_answer_that_does_not_fit_its_question_is_refused(changes, message):

@@ -118,10 +118,7 @@ def test_columns_that_no_ball_and_no_simplex_has_are_refused_before_the_debit(tm
 @pytest.mark.parametrize(
     ("own", "message"),
     [
-        (
-            lambda points: points[:, :2],
-            r"convex_set must return an array of finite numbers of shape \(8, 3\)",
-        ),
+        (lambda points: points[:, :2], r"convex_set must return an array of finite numbers of shape \(8, 3\)"),
         (lambda points: points * np.nan, "convex_set must return an array of finite numbers"),
         (lambda points: [[0.0], *points.tolist()], "convex_set must return an array of finite numbers"),
         (lambda points: points * 1j, "convex_set must return an array of finite numbers"),

@@ -351,10 +351,7 @@ def test_backticks_and_words_inside_quotes_are_left_alone():
         ("born > 3", 'column "born" holds date values, got 3 in an order; write a day such as 2020-01-31'),
         ("age > 200", 'column "age" has no value > 200; its domain goes from 0 to 120'),
         ("age == 200", 'column "age" holds integer values from 0 to 120, got 200; name a value in its domain'),
-        (
-            "sex not in ('Male', 'Female')",
-            'column "sex" for none of its values, of which there is no other',
-        ),
+        ("sex not in ('Male', 'Female')", 'column "sex" for none of its values, of which there is no other'),
         ("smoker > 0", 'column "smoker" is true or false; write it as it is, or after not'),
         ("age == None", "None means missing; ask for it with is None"),
         ("age is 3", "is takes None, for missing; compare values with =="),

@@ -44,10 +44,7 @@ CUTS = cut_cells([[1], [1]], [0])
         ({"bits": 17}, "bits of coordinates must be a whole number from 0 to 16, got 17"),
         ({"bits": -1}, "whole number from 0 to 16"),
         ({"bits": True}, "whole number from 0 to 16"),
-        (
-            {"convex_set": "ball"},
-            'column "c1" must be one coordinate in a ball, but has categories, special or missing',
-        ),
+        ({"convex_set": "ball"}, 'column "c1" must be one coordinate in a ball, but has categories, special or'),
         ({"convex_set": "simplex"}, "use convex_set='box'"),
     ],
 )
@@ -103,10 +100,7 @@ def test_columns_of_too_many_groups_are_refused_before_memory_is_taken(values, k
         ({"origin": np.array([0])}, "cells need cuts"),
         ({"spacing": 1}, "a lattice needs an origin of 1 numbers, and no cuts"),
         ({"spacing": 1, "cuts": ()}, "a lattice needs an origin of 1 numbers, and no cuts"),
-        (
-            {"spacing": -1, "cuts": (), "origin": np.array([0])},
-            "spacing from 1 to 2\\*\\*41 and a norm from 0 to 10000",
-        ),
+        ({"spacing": -1, "cuts": (), "origin": np.array([0])}, "spacing from 1 to 2\\*\\*41 and a norm from 0 to"),
         ({"spacing": 2**41 + 1, "cuts": (), "origin": np.array([0])}, "spacing from 1 to 2\\*\\*41"),
         ({"spacing": 1, "norm": -1, "cuts": (), "origin": np.array([0])}, "got 1 and -1"),
         ({"spacing": 1, "norm": 10_001, "cuts": (), "origin": np.array([0])}, "got 1 and 10001"),
