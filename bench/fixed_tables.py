@@ -27,8 +27,7 @@ import polars as pl
 import lapwing as lw
 from lapwing.kernel.noise_law import calibrate_noise, row_sensitivity
 from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
-from lapwing.mechanisms.tables.estimates import consistent_estimates
-from lapwing.mechanisms.tables.mechanism import counted_table
+from lapwing.mechanisms.shared.tables.estimates import consistent_estimates, counted_table
 from lapwing.model.sampling.marginals import marginal
 from lapwing.rows.source import code_table
 

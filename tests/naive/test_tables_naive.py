@@ -7,7 +7,7 @@ import pytest
 
 from lapwing.engine.rounding import settle_counts
 from lapwing.errors import ParameterError
-from lapwing.mechanisms.tables.estimates import CountedTable, consistent_estimates
+from lapwing.mechanisms.shared.tables.estimates import CountedTable, consistent_estimates
 from lapwing.schema.groupings.domains import Domain
 from lapwing.schema.groupings.grouping import identity, interval_grouping
 

@@ -438,7 +438,7 @@ def test_texts_and_the_json_form_give_the_same_settings(texts, made):
 
 
 def test_names_and_keys_that_do_not_exist_are_told_with_those_that_do():
-    with pytest.raises(ParameterError, match="choose one of Adaptive, Independent, PMM"):
+    with pytest.raises(ParameterError, match="choose one of Adaptive, Independent, Tables"):
         make_mechanism("nonesuch", {})
     with pytest.raises(ParameterError, match="valid keys are groups"):
         make_mechanism("Independent", {"group": "3"})

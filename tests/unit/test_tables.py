@@ -11,7 +11,7 @@ import lapwing as lw
 from helpers.command import lapwing
 from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
 from lapwing.mechanisms.registry import make_mechanism, settings_of
-from lapwing.mechanisms.tables import rows as whole
+from lapwing.mechanisms.shared.tables import rows as whole
 from lapwing.model.sampling.marginals import marginal
 from lapwing.rows.source import code_table
 

@@ -11,8 +11,7 @@ import numpy as np
 from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Number
 from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
-from lapwing.mechanisms.tables.estimates import Estimates, consistent_estimates
-from lapwing.mechanisms.tables.mechanism import Tables, counted_table
+from lapwing.mechanisms.shared.tables.estimates import Estimates, consistent_estimates, counted_table
 from lapwing.model.model import ReleasedModel
 from lapwing.model.sampling.marginals import marginal
 from lapwing.release.queries import failure_of_confidence, free_name, group_labels
@@ -58,10 +57,10 @@ def tables(release: Release, confidence: Number = "0.95", limit: int | None = No
     Examples
     --------
     >>> import polars as pl
-    >>> from lapwing.api.synthesize import synthesize
+    >>> import lapwing as lw
     >>> schema = {"fields": [{"name": name, "type": "boolean", "constraints": {"required": True}} for name in "ab"]}
     >>> rows = pl.DataFrame({"a": [True, False] * 500, "b": [True] * 1000})
-    >>> release = synthesize(rows, schema, epsilon=10, mechanism=Tables([["a", "b"], "b"]))
+    >>> release = lw.synthesize(rows, schema, epsilon=10, mechanism=lw.Tables([["a", "b"], "b"]))
     >>> [table.columns for table in tables(release, limit=10)][1]
     ['b', 'count', 'lower', 'upper', 'sd', 'below_limit']
     """
@@ -69,7 +68,7 @@ def tables(release: Release, confidence: Number = "0.95", limit: int | None = No
     if limit is not None:
         check_whole_number("limit", limit, 0, 2**40, code="LW302")
     answers = [each for each in release.noisy if isinstance(each, NoisyCounts)]
-    if release.certificate.mechanism != Tables.name:
+    if release.certificate.mechanism != "Tables":
         raise ParameterError(
             f"tables are of a release by Tables, this one is by {release.certificate.mechanism}; query it instead",
             code="LW362",

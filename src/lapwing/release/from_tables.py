@@ -11,8 +11,8 @@ import numpy as np
 from lapwing.errors import ParameterError, SchemaError
 from lapwing.kernel.budget.budget import Number
 from lapwing.kernel.noise_law import NoiseLaw
-from lapwing.mechanisms.tables.estimates import CountedTable, consistent_estimates
-from lapwing.mechanisms.tables.rows import model_of_tables
+from lapwing.mechanisms.shared.tables.estimates import LEAST_VARIANCE, CountedTable, consistent_estimates
+from lapwing.mechanisms.shared.tables.rows import model_of_tables
 from lapwing.model.model import ReleasedModel
 from lapwing.release.fixed_tables import laplace_reach, normal_reach, table_frames
 from lapwing.release.queries import failure_of_confidence
@@ -32,7 +32,6 @@ PROMISE: Final = (
     "These rows were made of tables that were counted elsewhere. Nothing here protects anybody: whether these tables "
     "may be published is for whoever made them to say, and no budget of theirs is counted here."
 )
-_LEAST_VARIANCE: Final = 1e-6
 _WAY_OUT: Final = (
     'write {"columns": ["sex"], "cells": [["f", 512], ["m", 488]], "noise": {"gaussian": 5}}; noise is a '
     '"gaussian" sigma, a "laplace" scale, an "sd", the half width of a 95 % "interval", or "exact"'
@@ -201,7 +200,7 @@ def _counted(given: Mapping[str, Any], schema: Schema) -> tuple[CountedTable, st
 def _variance(noise: object) -> tuple[str, float]:
     """Return the kind of a noise law and its variance."""
     if noise == "exact":
-        return "exact", _LEAST_VARIANCE
+        return "exact", LEAST_VARIANCE
     (law, value) = next(iter(noise.items())) if isinstance(noise, Mapping) and len(noise) == 1 else ("", None)
     size = finite_number(value)
     if law not in set(_REACHES) - {"exact"} or size is None or not 0 < size < 2**40:
@@ -213,7 +212,7 @@ def _variance(noise: object) -> tuple[str, float]:
         sd = NoiseLaw("laplace", Fraction(str(size))).sd
     elif law == "interval":
         sd /= normal_reach(Fraction(1, 20))
-    return law, max(sd**2, _LEAST_VARIANCE)
+    return law, max(sd**2, LEAST_VARIANCE)
 
 
 def _certificate(tables: Sequence[Mapping[str, Any]], model: ReleasedModel, seed: int) -> dict[str, Any]:

@@ -46,12 +46,11 @@ def tables(
     (table,) = private_tables(data or [], [], None, None, context).values()
 
     from lapwing.api.synthesize import synthesize  # noqa: PLC0415
-    from lapwing.mechanisms.tables.mechanism import Tables  # noqa: PLC0415
+    from lapwing.mechanisms.registry import make_mechanism  # noqa: PLC0415
     from lapwing.release.runs.settings import usable_schema  # noqa: PLC0415
     from lapwing.schema.typed import read_json  # noqa: PLC0415
 
-    listed = read_json(named)
-    mechanism = Tables(cast("Any", listed), least=cast("Any", least))
+    mechanism = make_mechanism("tables", {"tables": read_json(named), "least": least})
     known = usable_schema(schema)
     inside = read_targets(
         str(output / "rows.csv"), output / "model.lapwing", output / "certificate.json", no_certificate=False

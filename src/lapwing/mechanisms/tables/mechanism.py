@@ -12,13 +12,13 @@ import numpy as np
 
 from lapwing.errors import ParameterError
 from lapwing.kernel.budget.budget import Budget
-from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts
+from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
 from lapwing.kernel.room.curator import Curator
 from lapwing.mechanisms.shared.base import Mechanism
 from lapwing.mechanisms.shared.settings import check_choice
-from lapwing.mechanisms.tables.estimates import CountedTable, consistent_estimates, nested_axes
+from lapwing.mechanisms.shared.tables.estimates import consistent_estimates, counted_table, nested_axes
+from lapwing.mechanisms.shared.tables.rows import model_of_tables
 from lapwing.mechanisms.tables.named import WAY_OUT, NamedTable
-from lapwing.mechanisms.tables.rows import model_of_tables
 from lapwing.model.certificate.statements import Statement
 from lapwing.model.model import ReleasedModel
 from lapwing.schema.scalars import safe_repr
@@ -26,8 +26,6 @@ from lapwing.schema.schemas import Schema
 from lapwing.schema.short import short
 
 Least = Literal["total", "largest"]
-
-_LEAST_VARIANCE = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,9 +139,3 @@ class Tables(Mechanism):
         loss = Fraction(str(table.weight)) * (cells if self.least == "total" else 1)
         power = 1 / (1 + (2 if is_pure else 1)) if self.least == "total" else 0.5 if is_pure else 1.0
         return Fraction(max(1, round(10**6 * float(loss) ** power)))
-
-
-def counted_table(answer: NoisyCounts) -> CountedTable:
-    """Return an answer as a noisy table; noise that is all but never there counts as a very small one."""
-    question, variance = answer.question, max(answer.noise.sd**2, _LEAST_VARIANCE)
-    return CountedTable(question.columns, question.groupings, answer.counts.astype(np.float64), variance)

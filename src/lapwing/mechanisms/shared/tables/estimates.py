@@ -17,6 +17,7 @@ from functools import reduce
 import numpy as np
 
 from lapwing.errors import ParameterError
+from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
 from lapwing.schema.groupings.grouping import Grouping
 from lapwing.schema.groupings.hierarchies import merge_groups
 
@@ -24,6 +25,7 @@ Part = tuple[int, ...]
 """For each column the number of a grouping, 0 for that of one group."""
 
 _NEGLIGIBLE = 1e-12
+LEAST_VARIANCE = 1e-6  # in records squared
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,6 +36,12 @@ class CountedTable:
     groupings: tuple[Grouping, ...]
     counts: np.ndarray
     variance: float
+
+
+def counted_table(answer: NoisyCounts) -> CountedTable:
+    """Return an answer as a noisy table; noise that is all but never there counts as a very small one."""
+    question, variance = answer.question, max(answer.noise.sd**2, LEAST_VARIANCE)
+    return CountedTable(question.columns, question.groupings, answer.counts.astype(np.float64), variance)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

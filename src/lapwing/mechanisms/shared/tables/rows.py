@@ -15,7 +15,7 @@ import numpy as np
 from lapwing.engine.particles import fit_particles, independent, pull_schedule, ridge_of
 from lapwing.engine.tables import Axis, Factor
 from lapwing.mechanisms.shared.one_way import uniform_model
-from lapwing.mechanisms.tables.estimates import Estimates, NestedGroups
+from lapwing.mechanisms.shared.tables.estimates import Estimates, NestedGroups
 from lapwing.model.laws import Laws, laws_of_groups, uniform_law
 from lapwing.model.model import Indexed, ReleasedModel, narrow, whole_rows
 from lapwing.schema.groupings.domains import Domain
