@@ -378,6 +378,26 @@ def _slopes(rows: pl.DataFrame) -> Iterator[str]:
 FIGURES |= {("mechanisms.md", f"rates_{part}"): _slopes for part in ("distance", "covariance", "kernel", "marginals")}
 
 
+@figures("tables.md", "fixed_tables")
+def fixed(rows: pl.DataFrame) -> Iterator[str]:
+    """Yield errors by workload with a δ, coverage, and the time of the geography."""
+    for each in rows.filter(pl.col("delta") > 0).iter_rows(named=True):
+        if each["workload"] in SHOWN_WORKLOADS:
+            errors = (short(each[name], 4) for name in ("published", "textbook", "adaptive"))
+            yield f"{each['workload']} {' '.join(errors)}"
+    yield f"{rows['coverage'].min():.1%} to {rows['coverage'].max():.1%}".replace("%", " %")
+    yield f"{rows.filter(workload='geography')['seconds'].max():.1f} CPU s"
+
+
+SHOWN_WORKLOADS = {
+    "adult, six tables",
+    "adult, one large table",
+    "nltcs, all pairs of eight",
+    "eusilc, nested",
+    "geography",
+}
+
+
 def main() -> None:
     """Print what pages should say."""
     for (page, name), made in FIGURES.items():

@@ -1,6 +1,6 @@
 """Errors of fixed tables: Tables beside one noise a table, and Adaptive with the same tables as its workload.
 
-    python bench/fixed_tables.py [--runs 3] [--only NAME ...] [-o bench/results/fixed_tables.csv]
+    python bench/fixed_tables.py [--runs 3] [--only NAME ...] [--commit C] [-o bench/results/fixed_tables.csv]
 
 One CSV line per workload and budget (ε = 1; ε = 1 with δ = 1e-9). Errors are total variations of a table, half the sum
 of absolute errors over the rows, means over the workload's tables and the runs (of Adaptive one run): ``published`` of
@@ -109,6 +109,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--only", nargs="*")
+    parser.add_argument("--commit", default="", help="of the code, for the first column")
     parser.add_argument("-o", "--output", type=Path, default=HERE / "results" / "fixed_tables.csv")
     chosen = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -118,7 +119,9 @@ def main() -> None:
             continue
         data, schema = read(table)
         for budget in BUDGETS:
-            lines.append({"workload": name, **measured(data, schema, named, budget, chosen.runs)})
+            lines.append(
+                {"commit": chosen.commit, "workload": name, **measured(data, schema, named, budget, chosen.runs)}
+            )
             sys.stdout.write(f"{lines[-1]}\n")
             sys.stdout.flush()
     with chosen.output.open("w", newline="") as file:
