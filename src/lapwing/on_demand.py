@@ -30,7 +30,7 @@ PATHS: Final = {
     "from_foreign": "lapwing.api.schemas:from_foreign",
     "from_frame": "lapwing.release.runs.public_tables:public_table_of",
     "from_frame_types": "lapwing.api.schemas:from_frame_types",
-    "grades": "lapwing.present.certificates:grades_text",
+    "verdict_short": "lapwing.present.certificates:verdict_short",
     "learn": "lapwing.api.learn:learn",
     "ledgers in Postgres": "lapwing.extras.office.stores.postgres",
     "linked tables": "lapwing.schema.linked.database:linked_from",

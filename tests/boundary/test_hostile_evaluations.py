@@ -123,7 +123,7 @@ def test_names_and_labels_stay_text_in_every_report(nasty, which, tmp_path):
 
 @pytest.mark.parametrize("which", [0, 1], ids=["internal", "bought"])
 def test_no_name_reaches_a_terminal_as_it_is(nasty, which):
-    assert RAW.search(nasty[which].summary()) is None
+    assert RAW.search(nasty[which].summary(details=True)) is None
     assert RAW.search(repr(nasty[which])) is None
 
 
@@ -134,7 +134,7 @@ def test_a_certificate_of_hostile_names_has_no_control_character(nasty):
 def test_every_form_of_an_internal_result_says_that_it_is_internal_and_the_others_do_not(nasty, tmp_path):
     internal, bought, release = nasty
 
-    assert internal.summary().startswith(NOTICE)
+    assert internal.summary(details=True).startswith(NOTICE)
     assert internal.to_dict()["notice"] == NOTICE
     assert repr(internal) == f"Evaluation({NOTICE})"
     assert page_of(internal, tmp_path).count(NOTICE) > 10
@@ -178,7 +178,7 @@ def test_an_odd_real_table_is_compared_or_refused_in_one_sentence_without_its_va
         assert "unexpected" not in texts[0]
         assert "\n" not in texts[0]
     else:
-        texts = [found.summary(), json.dumps(found.to_dict(), allow_nan=False), found.html()]
+        texts = [found.summary(details=True), json.dumps(found.to_dict(), allow_nan=False), found.html()]
         assert re.search(r"\b(nan|inf|None)\b", texts[0]) is None
     assert not any(SECRET in text for text in texts)
     assert list(recwarn) == []
@@ -192,7 +192,7 @@ def test_a_bought_evaluation_neither_refuses_nor_warns_of_what_rows_hold(name, r
 
     assert len(found.variations) == 3
     assert all(0 <= each.lower <= each.mean <= each.upper <= 1 for each in found.variations)
-    assert SECRET not in found.summary() + json.dumps(found.to_dict(), allow_nan=False) + found.html()
+    assert SECRET not in found.summary(details=True) + json.dumps(found.to_dict(), allow_nan=False) + found.html()
     assert list(recwarn) == []
 
 

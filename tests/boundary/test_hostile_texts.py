@@ -81,7 +81,7 @@ LINES = {
     "query": ("m.lapwing", "--column", NAME, "--column", NUMBER),
     "answers": ("m.lapwing", "-o", "answers"),
     "report": ("m.lapwing", "-o", "report.html"),
-    "evaluate": ("t.parquet", "o.csv", "--schema", "s.json"),
+    "evaluate": ("t.parquet", "o.csv", "--schema", "s.json", "--details"),
     "anonymize": (*TABLE, "--min-group-size", "3", "-o", "groups.csv"),
     "audit": (EVIL,),
 }

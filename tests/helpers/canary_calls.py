@@ -111,13 +111,13 @@ def resumed(data, folder):
 
 def evaluated(real, synthetic, folder, **settings):
     found = lw.evaluate(real, synthetic, SCHEMA, **settings)
-    return found, found.summary(), found.to_dict()
+    return found, found.summary(details=True), found.to_dict()
 
 
 def as_linked(real, synthetic):
     tables = [{"parent": others(), "child": child} for child in (real, synthetic)]
     found = lw.evaluate(*tables, TURNED)
-    return found, found.summary(), found.to_dict()
+    return found, found.summary(details=True), found.to_dict()
 
 
 def by_a_function(data, folder):

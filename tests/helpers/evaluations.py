@@ -91,11 +91,29 @@ _PANEL = _form(
     agreement=_form(**dict.fromkeys(("real", "synthetic", "bootstrap", "independent"), _BY_COLUMN)),
 )
 
+_STRENGTH = {"type": ["number", "null"], "minimum": -1, "maximum": 1}
+_RELATED = _form(
+    columns={"type": "array", "items": {"type": "string"}, "minItems": 2, "maxItems": 2},
+    is_correlation={"type": "boolean"},
+    strength=_STRENGTH,
+    other=_STRENGTH,
+    similarity=_SHARE,
+)
+_QUALITY = _form(
+    score=_SHARE,
+    shape=_SHARE,
+    trend={"anyOf": [{"type": "null"}, _SHARE]},
+    share_error=_SHARE,
+    shapes=_BY_COLUMN,
+    relations={"type": "array", "items": _RELATED},
+)
+
 METRICS = _form(
     notice={"const": "internal - do not publish"},
     lapwing={"type": "string"},
     seed={"type": "integer", "minimum": 0},
     rows=_form(real=_COUNT, synthetic=_COUNT, sampled={"anyOf": [{"type": "null"}, _COUNT]}),
+    quality=_QUALITY,
     total_variation=_form(synthetic=_VARIATIONS, bootstrap=_VARIATIONS, independent=_VARIATIONS),
     columns=_form(synthetic=_COLUMNS, bootstrap=_COLUMNS),
     missing=_form(together=_GAPS, given=_GAPS),

@@ -17,6 +17,7 @@ from lapwing.extras.evaluate.metrics.metric import Estimate, Metric, MetricResul
 from lapwing.extras.evaluate.metrics.overlays import overlay_columns
 from lapwing.extras.evaluate.metrics.tables.variation import compare_tables
 from lapwing.model.compared import choose_tables
+from lapwing.model.quality import compare_quality
 from lapwing.schema.schemas import Schema
 
 
@@ -50,6 +51,7 @@ def findings(schema, real, synthetic, *, metrics=(), seed=0, **more):
         for name, count, chosen in (("together", missing_together, pairs), ("given", missing_given, given))
     }
     made = {
+        "quality": compare_quality(real, synthetic, schema, rng=rng),
         "tables": {name: compare_tables(real, each, schema, tables) for name, each in others.items()},
         "columns": {name: compare_columns(real, others[name], schema) for name in ("synthetic", "bootstrap")},
         "metrics": tuple(metrics),

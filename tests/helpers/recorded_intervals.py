@@ -50,7 +50,7 @@ CONDITIONS: Final[Mapping[str, tuple[Any, ...]]] = {
 
 _PAIRS: Final = 4
 _FAILURE: Final = Fraction(1, 20)
-_WORDS: Final = ("text", "not_for", "better", "source")
+_WORDS: Final = ("text", "quotable", "not_for", "better", "source")
 
 
 def evidence_of(name: str) -> dict[str, Any]:

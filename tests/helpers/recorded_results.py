@@ -186,7 +186,7 @@ def _evaluated(found: Any) -> _Made:
     found.to_html("report.html")
     documents = {
         "figures": unnamed(json.dumps(found.to_dict()).encode()),
-        "summary": unnamed(found.summary().encode()),
+        "summary": unnamed(found.summary(details=True).encode()),
         "certificate": unnamed(found.certificate.to_json().encode()),
         "report": unnamed(Path("report.html").read_bytes()),
     }

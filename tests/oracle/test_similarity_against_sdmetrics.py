@@ -15,11 +15,13 @@ from lapwing.extras.evaluate.metrics.associations import compare_correlations
 from lapwing.extras.evaluate.metrics.columns import compare_columns
 from lapwing.extras.evaluate.metrics.prediction.detection import propensity_scores
 from lapwing.extras.evaluate.metrics.tables.variation import compare_tables
+from lapwing.model.quality import compare_quality
 from lapwing.schema.schemas import Schema
 
 column_pairs = pytest.importorskip("sdmetrics.column_pairs", reason="needs requirements/oracle-sdmetrics.txt")
 single_column = pytest.importorskip("sdmetrics.single_column")
 single_table = pytest.importorskip("sdmetrics.single_table")
+reports = pytest.importorskip("sdmetrics.reports.single_table")
 pd = pytest.importorskip("pandas")
 
 pytestmark = [pytest.mark.oracle, pytest.mark.filterwarnings("ignore")]
@@ -104,6 +106,38 @@ def test_distribution_functions_and_missing_shares_agree(seed, record_property) 
     for name, errors in found.items():
         theirs = single_column.MissingValueSimilarity.compute(real_frame[name], other_frame[name])
         assert abs(errors.missing) == pytest.approx(1 - theirs, abs=ROUNDING)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("gaps", [0.0, 0.1])
+def test_the_headline_is_that_of_their_quality_report(seed, gaps, record_property) -> None:
+    # Columns that follow one ground are strong pairs of both kinds; one follows nothing, and its pairs do not count.
+    frames, codes = [], []
+    for place, (count, spread) in enumerate(((3000, 0.1), (2000, 0.2))):
+        rng = np.random.default_rng([seed, place])
+        ground = rng.beta(2, 2, size=count)
+        own = {}
+        for column in SCHEMA.columns:
+            points = rng.random(count) if column.name == "sex" else ground + rng.normal(0, spread, count)
+            points = np.clip(points, 0, 0.999)
+            regular = (points * column.domain.values).astype(np.int64)
+            own[column.name] = np.where(rng.random(count) < gaps, column.domain.last, regular)
+        codes.append(own)
+        last = {column.name: column.domain.last for column in SCHEMA.columns}
+        frames.append(pd.DataFrame({name: np.where(each < last[name], each, np.nan) for name, each in own.items()}))
+    kinds = {"age": "numerical", "hours": "numerical", "city": "categorical", "sex": "categorical"}
+    theirs = reports.QualityReport()
+    theirs.generate(*frames, {"columns": {name: {"sdtype": kind} for name, kind in kinds.items()}}, verbose=False)
+
+    ours = compare_quality(*codes, SCHEMA, rng=np.random.default_rng(0))
+
+    shape, trend = theirs.get_properties()["Score"]
+    details = theirs.get_details("Column Pair Trends")
+    strong = details[details["Meets Threshold?"].fillna(False)]
+    assert 1 < len(strong) < len(details)
+    assert {each.columns for each in ours.relations} == set(zip(strong["Column 1"], strong["Column 2"], strict=True))
+    record_property("difference", ours.score - theirs.get_score())
+    assert (ours.shape, ours.trend, ours.score) == pytest.approx((shape, trend, theirs.get_score()), abs=ROUNDING)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -37,7 +37,7 @@ from lapwing.mechanisms.adaptive.budget import (
 from lapwing.mechanisms.adaptive.candidates import MOST_CELLS
 from lapwing.mechanisms.adaptive.mechanism import Adaptive
 from lapwing.mechanisms.shared.one_way import COUNT_SHARE, public_or_noisy_rows
-from lapwing.release.runs.verdict.terms import led_pairs
+from lapwing.release.runs.verdict.counted import led_pairs
 from lapwing.rows.source import code_table
 from lapwing.schema.schemas import Schema
 

@@ -45,7 +45,7 @@ def said(folder, synthetic):
     """Return what is said where all there is is asked for."""
     release = folder / "independent.lapwing"
     files = ["-o", folder / "report.html", "--json", folder / "metrics.json"]
-    return evaluate(synthetic, *files, "--target", "income", "--model", release, "--by", "sex")
+    return evaluate(synthetic, *files, "--target", "income", "--model", release, "--by", "sex", "--details")
 
 
 @pytest.fixture(scope="module")
@@ -74,6 +74,15 @@ def test_the_figures_are_printed_and_written_under_the_notice(said, figures, fol
         "real rows": round(figures["downstream"]["ceiling"], 4),
         "the majority class": 0.5,
     }
+
+
+def test_eight_lines_are_printed_unless_all_are_asked_for(said, synthetic):
+    lines = evaluate(synthetic).out.splitlines()
+
+    assert len(lines) == 8
+    assert lines[1].startswith("Quality 0.")
+    assert lines[-1].startswith("- Every figure and caution: --details")
+    assert set(lines[:4]) < set(said.out.splitlines())
 
 
 def test_the_report_is_one_file_that_says_it_is_internal_and_tells_of_the_release(said, figures, folder):

@@ -219,7 +219,7 @@ def test_nothing_hidden_in_a_name_reaches_the_summary():
     fields = [{"name": "a\x1b[2J\u202eb", "type": "boolean"}, {"name": "c", "type": "boolean"}]
     rows = pl.DataFrame({field["name"]: [True, False, None] * 20 for field in fields})
 
-    said = lw.evaluate(rows, rows, {"fields": fields}).summary()
+    said = lw.evaluate(rows, rows, {"fields": fields}).summary(details=True)
 
     assert "a�[2J�b" in said
     assert "\x1b" not in said
@@ -320,7 +320,7 @@ def test_a_schema_that_declares_nothing_has_no_such_figures():
     found = evaluated(schema={"fields": [AGE, JOB, SEX]})
 
     assert found.to_dict()["declared"] is None
-    assert "break" not in found.summary()
+    assert "break" not in found.summary(details=True)
     assert "rules" not in sections({"fields": [AGE, JOB, SEX]})
 
 

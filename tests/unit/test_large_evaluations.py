@@ -67,7 +67,7 @@ def test_every_figure_of_a_sample_says_so(tmp_path):
     said = "figures use at most 400 rows of each table"
     found.to_html(tmp_path / "report.html")
     assert said in record["notes"][0]
-    assert said in found.summary()
+    assert said in found.summary(details=True)
     assert said in (tmp_path / "report.html").read_text()
 
 

@@ -138,8 +138,7 @@ def test_what_is_said_of_two_columns_knows_that_cells_of_both_were_counted(rng):
     verdict = release.certificate.verdict
 
     assert (verdict.learnt, verdict.pairs) == (1, 1)
-    assert [grade.word for grade in verdict.grades if grade.ways == 2] != ["none"]
+    assert verdict.relations != "unknown"
     assert "not_for_relations" not in [each.code for each in verdict.not_for]
-    assert verdict.better is None or verdict.better.code != "better_never"
     assert not [each for each in release.certificate.warnings if "relations" in each.code]
     assert np.corrcoef(release.sample().to_numpy().T)[0, 1] > 0.9

@@ -13,7 +13,7 @@ from helpers.studio_rooms import EXAMPLES, SMALL, adult_rooms, small_rooms
 from lapwing.api.synthesize import synthesize
 from lapwing.extras.office.policy import under
 from lapwing.kernel.budget.ledger import Ledger
-from lapwing.model.certificate.verdict import WORDS
+from lapwing.model.certificate.verdict import WORDS, share_word, strength_word
 from lapwing.release.runs.plan.planning import expected_terms, foreseen, plan_release
 from lapwing.release.runs.reading import read_settings
 from lapwing.release.runs.shares import USUAL_DELTA
@@ -47,8 +47,8 @@ def test_more_budget_is_less_noise_and_more_for_an_attacker(tmp_path):
     assert first_number("deviation is", little) == pytest.approx(10 * first_number("deviation is", much), rel=0.1)
     assert "find at most 1.7 % of those who are" in little  # e^0.5 of 1 %, rounded up
     assert "find at most 100.0%" not in much
-    assert "single columns: good" in much
-    assert "single columns: good" not in shown(rooms, epsilon="0.02", mechanism="Independent").text
+    assert "Single columns good" in much
+    assert "Single columns good" not in shown(rooms, epsilon="0.02", mechanism="Independent").text
 
 
 def test_nothing_is_read_but_the_schema(rooms, tmp_path):
@@ -135,11 +135,11 @@ def grades_of(epsilon, delta):
     rows = pl.read_parquet(EXAMPLES / "adult.parquet").head(8000)
     settings = read_settings(schema, epsilon=epsilon, delta=delta, expected_rows=rows.height, seed=0).first
     terms = expected_terms(settings.relation, settings.schema, rows.height)
-    expected = foreseen(settings, terms, plan_release(settings, terms).questions, rows.height).grades
+    expected = foreseen(settings, terms, plan_release(settings, terms).questions, rows.height)
     release = synthesize(rows, schema, epsilon=epsilon, delta=delta, expected_rows=rows.height, seed=1)
-    return tuple(
-        [WORDS.index(each.word) for each in grades[:2]] for grades in (expected, release.certificate.verdict.grades)
-    )
+    came = release.certificate.verdict
+    words = (share_word(expected.share_error), strength_word(expected.weakest)), (came.shares, came.relations)
+    return tuple([WORDS.index(each) for each in several] for several in words)
 
 
 def test_what_is_expected_is_at_most_a_step_from_what_comes_and_ranks_deltas_alike():

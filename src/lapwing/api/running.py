@@ -238,7 +238,7 @@ def warned(paid: Certificate) -> None:
     graded = [
         f"{name}: " * bool(name) + " ".join(fact.line for fact in verdict_facts(part.verdict))
         for name, part in paid.parts.items()
-        if part.verdict is not None and any(grade.word in ("weak", "none") for grade in part.verdict.grades)
+        if part.verdict is not None and part.verdict.is_weak
     ]
     for said in (*map(str, paid.warnings), *graded):
         with suppress(CertificateWarning):  # a filter that makes errors of warnings does not lose what is paid for

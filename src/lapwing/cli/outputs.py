@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_CHIEF = ("cost", "verdict", "not_for", "recorded", "warning")
+_CHIEF = ("cost", "verdict", "quotable", "not_for", "recorded", "warning")
 _UNRECORDED = (
     "No --ledger: this release is recorded nowhere, and nothing adds up what is spent; see `lapwing ledger init`."
 )

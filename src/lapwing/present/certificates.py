@@ -1,6 +1,5 @@
 """What a certificate says, fact by fact, of one table or of linked ones: the same words wherever it is shown."""
 
-import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -14,7 +13,7 @@ from lapwing.model.certificate.issued import SHOWN, Beside, IssueRecord
 from lapwing.model.certificate.linked import ONE_OF_SEVERAL
 from lapwing.model.certificate.notices import Notice, Word
 from lapwing.model.certificate.promise import Pairs, pairs_apart, unit_field
-from lapwing.model.certificate.verdict import WAYS, WORDS, Grade, Verdict
+from lapwing.model.certificate.verdict import WORDS, Verdict, share_word, strength_word
 from lapwing.present.attacks import attack_fact, detail_facts
 from lapwing.present.costs import amount_of, cost_summary
 from lapwing.present.document import Document, Fact, Facts, Section, Text, count_text, sentence, upper_first
@@ -39,13 +38,35 @@ _OF_ALL: Final = frozenset(
 
 WHOLE: Final = (
     *("protected", "persons", "missing", "drawn", "cost", "kept", "not_kept", "given", "bought", "purchase"),
-    *("together", "assumed", "rows", "verdict", "not_for", "certified", "rule", "rule_assumed", "public_table"),
+    *(
+        "together",
+        "assumed",
+        "rows",
+        "verdict",
+        "quotable",
+        "not_for",
+        "certified",
+        "rule",
+        "rule_assumed",
+        "public_table",
+    ),
     *("weight", "recorded", "issued", "file", "prepared_by", "approved_by", "warning"),
 )
 """What the whole text of a certificate has; keys that `describe_certificate` gives."""
 
 SHORT: Final = (
-    *("verdict", "not_for", "release", "promise", "cost", "together", "not_protected", "attack", "recorded_alone"),
+    *(
+        "verdict",
+        "quotable",
+        "not_for",
+        "release",
+        "promise",
+        "cost",
+        "together",
+        "not_protected",
+        "attack",
+        "recorded_alone",
+    ),
 )
 """What is to be read first; in a notebook, in reports, on paper and in the studio the same."""
 
@@ -69,7 +90,7 @@ def describe_certificate(whole: Certificate) -> Document:
         tuple(facts),
         kinds.get(whole.mechanism, "Certificate"),
         tone=max(words, key=WORDS.index, default=""),
-        short=("warning", *(key for key in SHORT if key not in ("not_for", "attack")), "keeps"),
+        short=("warning", *(key for key in SHORT if key not in ("quotable", "not_for", "attack")), "keeps"),
         sections=(*_sections(whole), all_of_it),
     )
 
@@ -97,8 +118,8 @@ def cost_section(paid: Certificate) -> Section:
 
 
 def tone_of(verdict: Verdict) -> Word:
-    """Return the word for pairs, or for single columns where there is one only."""
-    return next((each.word for each in verdict.grades if each.ways == 2), verdict.grades[0].word)
+    """Return the word for relations, or for single columns where there is one only."""
+    return verdict.relations or verdict.shares
 
 
 def short_facts(whole: Certificate) -> Facts:
@@ -138,6 +159,7 @@ def short_lines(whole: Certificate) -> list[str]:
     keys = SHORT[2:-1]
     return [
         *found.lines("verdict"),
+        *found.lines("quotable"),
         *found.lines("not_for"),
         *(line for key in keys for line in found.lines(key)),
         *files,
@@ -236,44 +258,74 @@ def _requested_first(whole: Certificate) -> Pairs:
 
 def verdict_text(verdict: Verdict) -> str:
     """Return the verdict as one line."""
-    grades = ", ".join(
-        say("verdict.grade", **_graded(each), figures=figures_of(verdict, each)) for each in verdict.grades
-    )
-    learnt = say("verdict.learnt", learnt=verdict.learnt, pairs=verdict.pairs) if verdict.pairs else ""
+    quality = quality_text(verdict.score, verdict.shape, verdict.trend)
     better = "" if verdict.better is None else f" {upper_first(verdict.better.text)}."
-    return "; ".join(filter(None, (grades, learnt))) + f".{better}"
+    relations = "" if verdict.relations is None else relations_text(verdict, verdict.relations)
+    shares = shares_text(verdict.share_error)
+    return say("verdict.text", quality=quality, shares=shares, relations=relations, better=better)
 
 
-def grades_text(verdict: Verdict) -> str:
-    """Return the grades alone."""
-    return ", ".join(say("verdict.short", **_graded(each)) for each in verdict.grades)
+def quality_text(score: float, shape: float, trend: float | None) -> str:
+    """Return the headline, and the figures that it is the mean of."""
+    parts = "" if trend is None else say("verdict.parts", shape=shape, trend=trend)
+    return say("verdict.quality", score=score, parts=parts)
 
 
-def _graded(grade: Grade) -> dict[str, str]:
-    """Return what was graded, and the grade."""
-    tables = WAYS[grade.ways]
-    return {"what": say(f"verdict.tables.{tables}"), "word": say(f"verdict.word.{grade.word}")}
+def word_text(word: Word) -> str:
+    """Return how good something is."""
+    return say(f"verdict.word.{word}")
 
 
-def figures_of(verdict: Verdict, grade: Grade) -> str:
-    """Return what a grade rests on."""
-    if not verdict.is_known(grade):
-        return say("verdict.uncounted")
-    return say("verdict.figures", error=_two_digits(grade.error), fresh=_two_digits(grade.fresh))
+def verdict_short(verdict: Verdict) -> str:
+    """Return the headline and the words alone."""
+    word = verdict.relations
+    relations = "" if word is None else say("verdict.short_relations", word=word_text(word))
+    return say("verdict.short", score=verdict.score, shares=word_text(verdict.shares), relations=relations)
 
 
-def _two_digits(share: float) -> str:
-    """Return a share in percent, with two digits that count."""
-    digits = max(0, 1 - math.floor(math.log10(100 * share))) if 0 < share < 0.1 else 0
-    return f"{100 * share:.{min(digits, 2)}f} %"
+def shares_text(error: float) -> str:
+    """Return how good single columns are."""
+    return say("verdict.shares", word=word_text(share_word(error)), points=points_text(error))
+
+
+_WHOLE: Final = 0.1  # from here on points are whole
+
+
+def points_text(error: float) -> str:
+    """Return a share in percentage points, with two digits that count."""
+    return f"{100 * error:.2g}" if error < _WHOLE else f"{100 * error:.0f}"
+
+
+def relations_text(verdict: Verdict, word: Word) -> str:
+    """Return how good relations are, and what that rests on."""
+    counted = say("verdict.counted", learnt=verdict.learnt, pairs=verdict.pairs)
+    found = weakest = ""
+    if word == "unknown":
+        counted = say("verdict.uncounted")
+    elif verdict.within is not None:
+        found = say("verdict.found", strong=verdict.strong, within=verdict.within)
+    else:
+        found = say("verdict.none_found")
+    if verdict.weakest is not None:
+        weakest = say("verdict.weakest" if verdict.weakest < 1 else "verdict.hidden", weakest=verdict.weakest)
+    return say("verdict.relations", word=word_text(word), counted=counted, found=found, weakest=weakest)
+
+
+def planned_relations_text(weakest: float | None) -> str:
+    """Return how good relations will be, as far as a plan tells."""
+    counted = say("verdict.none_planned") if weakest is None else say("verdict.planned", weakest=weakest)
+    return say(
+        "verdict.relations", word=word_text(strength_word(weakest)), counted=counted, found="", weakest=""
+    ).strip()
 
 
 def verdict_facts(verdict: Verdict | None) -> Iterator[Fact]:
     """Yield the verdict, or that there is none, and what follows from it."""
     label = say("label.verdict")
     yield Fact("verdict", label, say("verdict.unknown") if verdict is None else verdict_text(verdict))
-    if verdict is not None and verdict.not_for:
-        yield Fact("not_for", say("label.not_for"), f"{'; '.join(each.text for each in verdict.not_for)}.")
+    for key, notices in () if verdict is None else (("quotable", verdict.quotable), ("not_for", verdict.not_for)):
+        if notices:
+            yield Fact(key, say(f"label.{key}"), f"{'; '.join(each.text for each in notices)}.")
 
 
 def _rules(rules: Sequence[KeptRule]) -> Iterator[Fact]:

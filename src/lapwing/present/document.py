@@ -113,7 +113,7 @@ def of_table(section: Section, number: int, table: str) -> Section:
     return replace(section, key=f"table-{number}-{section.key}", title=f"{clip_text(table)}: {section.title}")
 
 
-Tone = Literal["", "good", "fair", "weak", "none", "internal"]
+Tone = Literal["", "good", "fair", "weak", "unknown", "internal"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -154,8 +154,8 @@ class BoughtEvaluation(Displayable):
         paid = self.certificate
         return f"BoughtEvaluation({figures}; {budget_text(paid.total, paid.requested.epsilon, paid.requested.delta)})"
 
-    def summary(self) -> str:
-        """Return the figures and what they cost as text of a few lines."""
+    def summary(self, *, details: bool = False) -> str:  # noqa: ARG002 - as of a comparison that is internal
+        """Return the figures and what they cost as text of a few lines, which are all the details."""
         heading = say.listed("bought.table.heading", confidence=self.confidence)
         lines = [(say("summary.ways", ways=each.ways), *each.texts) for each in self.variations]
         table = align_lines([heading, *lines], right=[1, 2, 3, 4])

@@ -11,8 +11,8 @@ from lapwing.kernel.plain import read_key
 from lapwing.maths.arrays import Frozen
 from lapwing.on_demand import Describable
 
-Tables = Literal["singles", "pairs", "triples"]
-Word = Literal["good", "fair", "weak", "none"]
+Tables = Literal["singles", "pairs"]
+Word = Literal["good", "fair", "weak", "unknown"]
 _Names = tuple[str, ...]
 _OF_FIELD: Final = {"field": str}
 _OF_RULE: Final = {"rule": str, "share": float}
@@ -123,14 +123,14 @@ CODES: Final[Mapping[str, Mapping[str, Any]]] = {
     "ends_cut_off": {"fields": _Names, "rows": int, "share": float},
     # of verdicts: what another budget would make of it, and what the rows are not for
     "better_at": {"tables": Tables, "word": Word, "cost": str},
-    "better_never": {"tables": Tables, "times": int},
-    "better_unknown": {"tables": Tables},
     "counted_at": {"cost": str},
+    "quote_columns": {},
+    "quote_pairs": {"pairs": int},
     "not_for_anything": {},
     "not_for_rare_values": {"rows": int},
     "not_for_single_values": {},
     "not_for_relations": {},
-    "not_for_weak_relations": {},
+    "not_for_weak_relations": {"least": float},
     "not_for_uncounted_pairs": {"pairs": int},
     "not_for_triples": {},
     "not_for_four": {},

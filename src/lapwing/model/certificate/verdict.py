@@ -1,77 +1,113 @@
-"""The verdict on a release as its certificate holds it: grades, what they rest on, and what not to use the rows for."""
+"""The verdict on a release as its certificate holds it: what to expect of it, what to quote, what not to use it for."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Final, cast, get_args
 
 from lapwing.errors import ParameterError
-from lapwing.model.certificate.notices import Notice, Tables, Word
+from lapwing.model.certificate.notices import Notice, Word
+from lapwing.model.quality import headline
 from lapwing.on_demand import Describable
 
 WORDS: Final = cast("tuple[Word, ...]", get_args(Word))
 
-WAYS: Final[Mapping[int, Tables]] = {1: "singles", 2: "pairs", 3: "triples"}
-"""What tables of so many columns are called by code."""
+GOOD_SHARE, FAIR_SHARE = 0.01, 0.03
+"""By how much a typical share is off at most where single columns are good, and fair."""
+
+GOOD_STRENGTH, FAIR_STRENGTH = 0.1, 0.2
+"""The same of the strength of a relation, |r| or Cramér's V."""
+
+
+def share_word(error: float) -> Word:
+    """Return how good single columns are whose typical share is off by so much.
+
+    >>> [share_word(error) for error in (0.004, 0.02, 0.1)]
+    ['good', 'fair', 'weak']
+    """
+    return WORDS[(error > GOOD_SHARE) + (error > FAIR_SHARE)]
+
+
+def strength_word(error: float | None) -> Word:
+    """Return how good relations are whose strength is off by so much; unknown where no pair was counted."""
+    return WORDS[-1] if error is None else WORDS[(error > GOOD_STRENGTH) + (error > FAIR_STRENGTH)]
 
 
 _refused = partial(ParameterError, code="LW621")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Grade:
-    """Grade the tables of so many columns.
-
-    error: the total variation distance from the real tables that is expected, a mean over tables; fresh: that of as
-    many real rows from the population; independent: that of columns without any relation, as far as the model has one;
-    all from 0 to 1.
-    """
-
-    ways: int
-    word: Word
-    error: float
-    fresh: float
-    independent: float
-
-    def __post_init__(self) -> None:
-        shares = (self.error, self.fresh, self.independent)
-        if self.ways not in WAYS or self.word not in WORDS or not all(0 <= each <= 1 for each in shares):
-            raise _refused("a grade is a known word for 1, 2 or 3 columns, with errors from 0 to 1")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict(Describable):
-    """Say how good a release is, from released numbers alone.
+    """Say how good a release is, from released numbers alone: a forecast, and no bound.
 
-    grades: of single columns, pairs and triples, as far as there are so many columns; learnt, pairs: how many pairs of
-    columns were counted together, and how many there are; better, budget: about how much ε, or ρ, the first of pairs,
-    single columns and triples that is not good would need for the next grade, and which that is; not_for: what the rows
-    should not be used for.
+    Parameters
+    ----------
+    shape, trend : float
+        How alike columns, and strongly related pairs, are to the real ones, from 0 to 1 as SDMetrics counts it; trend
+        is None where no pair can be strong.
+    share_error : float
+        By how much the share of the value of a typical row is off.
+    learnt, pairs : int
+        Pairs of columns that were counted together, and all.
+    strong : int
+        Strong relations among them: |r| above 0.5, Cramér's V above 0.3.
+    within : float or None
+        How far the strength of nine in ten of these is off at most; None without one.
+    weakest : float or None
+        The weakest relation that a typical counted pair tells from none; None where no pair was counted.
+    better : Notice or None
+        About how much ε, or ρ, relations or else single columns that are not good would need to be better.
+    quotable, not_for : tuple of Notice
+        What may be quoted with a range, and what the rows should not be used for.
     """
 
-    grades: tuple[Grade, ...]
-    learnt: int
-    pairs: int
+    shape: float
+    trend: float | None = None
+    share_error: float
+    learnt: int = 0
+    pairs: int = 0
+    strong: int = 0
+    within: float | None = None
+    weakest: float | None = None
     better: Notice | None = None
+    quotable: tuple[Notice, ...] = ()
     not_for: tuple[Notice, ...] = ()
 
     def __repr__(self) -> str:
         return f"Verdict({self.short})"
 
     def __post_init__(self) -> None:
-        if not self.grades or not 0 <= self.learnt <= self.pairs:
-            raise _refused("a verdict needs a grade, and at most as many pairs learnt as there are")
+        shares = (self.shape, self.trend, self.share_error, self.within, self.weakest)
+        if not all(each is None or 0 <= each <= 1 for each in shares):
+            raise _refused("the figures of a verdict are from 0 to 1")
+        if not 0 <= self.learnt <= self.pairs or not 0 <= self.strong <= self.pairs:
+            raise _refused("a verdict has at most as many pairs learnt, and strong ones, as there are")
+
+    @property
+    def score(self) -> float:
+        """The headline, from 0 to 1."""
+        return headline(self.shape, self.trend)
+
+    @property
+    def shares(self) -> Word:
+        """How good single columns are."""
+        return share_word(self.share_error)
+
+    @property
+    def relations(self) -> Word | None:
+        """How good relations are; None of one column."""
+        return strength_word(self.weakest if self.within is None else self.within) if self.pairs else None
+
+    @property
+    def is_weak(self) -> bool:
+        """Whether single columns or relations are weak, or nothing is known of these."""
+        return not {self.shares, self.relations}.isdisjoint(("weak", "unknown"))
 
     @property
     def short(self) -> str:
-        """The grades alone."""
-        return str(self._in_words("grades"))
+        """The headline and the words alone."""
+        return str(self._in_words("verdict_short"))
 
     @property
     def text(self) -> str:
         """The verdict as one line."""
         return str(self._in_words("text"))
-
-    def is_known(self, grade: Grade) -> bool:
-        """Whether a grade rests on figures; of relations of which none was looked at, nothing is known."""
-        return grade.ways == 1 or bool(self.learnt) or grade.word != WORDS[-1]

@@ -1,100 +1,79 @@
-"""At which larger budget a release would have a better grade: by the plan made there, on the rows of this release.
-
-A step is foretold with caution, and that there is none with the opposite caution; in between nothing is known.
-"""
+"""At which larger budget a release would be better: by the noise of the plan made there, with caution."""
 
 import math
-from bisect import bisect_left
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from typing import Final
 
 from lapwing.errors import LapwingError, ParameterError
 from lapwing.kernel.budget.budget import read_request
-from lapwing.kernel.questions.questions import Answer
-from lapwing.kernel.questions.sparse_counts.question import SparseCounts
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.registry import is_known
-from lapwing.model.certificate.notices import Notice
-from lapwing.model.certificate.verdict import WAYS, WORDS, Grade
+from lapwing.model.certificate.notices import Notice, Word
+from lapwing.model.certificate.verdict import WORDS, Verdict, share_word, strength_word
 from lapwing.release.runs.misfits import of_mechanism
-from lapwing.release.runs.plan.foretold import foretold
-from lapwing.release.runs.plan.planning import plan_release
+from lapwing.release.runs.plan.planning import Foreseen, foreseen, plan_release
 from lapwing.release.runs.settings import TableSettings
-from lapwing.release.runs.verdict.expected import grade_tables
-from lapwing.release.runs.verdict.terms import ReleaseEvidence
 
 _STEPS: Final = (Fraction(3, 2), 2, 3, 5, 10, 20, 50, 100)
-_IMPORTANT: Final = (2, 1, 3)
+_CAUTION: Final = 1.3  # errors there are taken to be so much larger
 
 
-@dataclass(frozen=True, slots=True)
-class _View:
-    """How cautious to be: rows that a plan is made for, and errors, times so much; dependence that nobody saw."""
-
-    rows: float
-    error: float
-    unseen: float
-
-
-_CAREFUL: Final = _View(rows=0.75, error=1.2, unseen=0.0)
-_HOPEFUL: Final = _View(rows=1.33, error=0.7, unseen=1.0)
-
-
-def better_budget(
-    settings: TableSettings, terms: Terms, answers: Sequence[Answer], released: ReleaseEvidence, grades: Sequence[Grade]
-) -> Notice | None:
-    """Say at which budget the most important grade that is not good would be better; nothing of unknown mechanisms."""
-    below = {grade.ways: grade for grade in grades if grade.word != WORDS[0]}
-    ways = next((each for each in _IMPORTANT if each in below), None)
-    if ways is None or not is_known(settings.mechanism):
+def better_budget(settings: TableSettings, terms: Terms, verdict: Verdict, rows: int) -> Notice | None:
+    """Say at which budget relations, or else single columns, would be better; nothing where no plan tells."""
+    if not is_known(settings.mechanism):
         return None
-    tables, grade = WAYS[ways], below[ways]
-    asked = [each for times in _STEPS if (each := _more(settings, Fraction(times))) is not None]
-    if ways > 1 and any(isinstance(each.question, SparseCounts) for each in answers):
-        return Notice("better_unknown", {"tables": tables})  # nobody knows how cells would be cut
-
-    def found(step: TableSettings, view: _View = _CAREFUL) -> tuple[Grade, bool]:
-        return _there(step, terms, released, ways, view) or (grade, False)
-
-    def is_better(step: TableSettings, view: _View = _CAREFUL) -> bool:
-        return WORDS.index(found(step, view)[0].word) < WORDS.index(grade.word)
-
-    is_noise = ways > 1 and grades[0].word == WORDS[-1]  # rows that look like no others
-    place = bisect_left(asked, True, key=is_better)
-    if place < len(asked) and not is_noise:
-        word, cost = found(asked[place])[0].word, _amount(asked[place])
-        return Notice("better_at", {"tables": tables, "word": word, "cost": cost})
-    if not asked or not is_better(asked[-1], _HOPEFUL):
-        return Notice("better_never", {"tables": tables, "times": round(_STEPS[-1])})
-    first = bisect_left(asked, True, key=lambda step: found(step)[1]) if not released.pairs else len(asked)
-    if first < len(asked):
-        return Notice("counted_at", {"cost": _amount(asked[first])})
-    return Notice("better_unknown", {"tables": tables})
+    now = _foreseen(settings, terms, rows)
+    if now is None:
+        return None
+    if verdict.relations not in (None, WORDS[0]):
+        return _relations(settings, terms, verdict, now, rows)
+    if verdict.shares != WORDS[0] and now.share_error:
+        for cost, there in _larger(settings, terms, rows):
+            word = share_word(_CAUTION * verdict.share_error * (there.share_error or 1.0) / now.share_error)
+            if WORDS.index(word) < WORDS.index(verdict.shares):
+                return _better("singles", word, cost)
+    return None
 
 
-def _there(
-    settings: TableSettings, terms: Terms, released: ReleaseEvidence, ways: int, view: _View
-) -> tuple[Grade, bool] | None:
-    """Return the grade of tables of so many columns, and whether pairs are counted; None where a plan is refused.
+def _relations(settings: TableSettings, terms: Terms, verdict: Verdict, now: Foreseen, rows: int) -> Notice | None:
+    """Return the budget at which relations would be better, or be counted at all."""
+    error = verdict.weakest if verdict.within is None else verdict.within
+    for cost, there in _larger(settings, terms, rows):
+        if there.pair_sd is None:
+            continue
+        if error is None:
+            return Notice("counted_at", {"cost": cost})
+        if now.pair_sd is not None:
+            # What lies inside the groups that are counted shrinks less than noise does.
+            noise = there.pair_sd / now.pair_sd
+            word = strength_word(_CAUTION * error * (noise if verdict.within is None else math.sqrt(noise)))
+            if WORDS.index(word) < WORDS.index(strength_word(error)):
+                return _better("pairs", word, cost)
+    return None
 
-    The release is paid for here: that ends nothing.
-    """
-    if terms.rows is None:
-        terms = replace(terms, expected_rows=max(1, round(view.rows * released.drawn.total)))
+
+def _better(tables: str, word: Word, cost: str) -> Notice:
+    return Notice("better_at", {"tables": tables, "word": word, "cost": cost})
+
+
+def _larger(settings: TableSettings, terms: Terms, rows: int) -> Iterator[tuple[str, Foreseen]]:
+    """Yield larger budgets, and what to expect there."""
+    for times in _STEPS:
+        more = _more(settings, Fraction(times))
+        there = None if more is None else _foreseen(more, terms, rows)
+        if more is not None and there is not None:
+            yield _amount(more), there
+
+
+def _foreseen(settings: TableSettings, terms: Terms, rows: int) -> Foreseen | None:
+    """Return what to expect by a plan; None where it is refused, which ends nothing: the release is paid for."""
     try:
         questions = of_mechanism(plan_release(settings, terms).questions)
+        return foreseen(settings, terms, questions, max(1, rows))
     except LapwingError:
         return None
-    tables = released.tables[ways - 1]
-    there = foretold(settings.schema, terms, questions, released, tables)
-    if not all(there.parts.values()):
-        return None
-    now, then = (each.terms(tables) for each in (released, there))
-    unseen = view.unseen if now.unmeasured else 0.0
-    then = replace(then, independent=math.hypot(now.independent, unseen))
-    return grade_tables(then, is_learnt=bool(there.pairs or there.led), times=view.error), bool(there.pairs)
 
 
 def _amount(settings: TableSettings) -> str:

@@ -75,6 +75,7 @@ def evaluate(
     dataset: options.Dataset = None,
     transcript: options.TranscriptFile = None,
     seed: Annotated[int, option("--seed", "K", "Seed of the 3-way tables and of the comparison rows.")] = 0,
+    details: Annotated[bool, options.flag("--details", "Print every figure.")] = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Compare synthetic tables with the real ones (internal; with a budget, releasable)."""
@@ -118,7 +119,7 @@ def evaluate(
         )
 
     def write(found: "Evaluation | BoughtEvaluation", place: Mapping[Path, Path]) -> None:
-        print(found.summary())  # first: what was bought is not lost with a file that cannot be written
+        print(found.summary(details=details))  # first: what was bought is not lost with a file that cannot be written
         for path, form in forms:
             place[path].write_text(form(found), encoding="utf-8", newline="\n")
 

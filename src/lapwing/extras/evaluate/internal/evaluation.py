@@ -69,6 +69,7 @@ from lapwing.extras.evaluate.report.summary import summary_text
 from lapwing.extras.evaluate.words import say
 from lapwing.maths.arrays import Codes
 from lapwing.model.compared import choose_tables, compared_cells
+from lapwing.model.quality import compare_quality
 from lapwing.on_demand import Displayable
 from lapwing.present.document import Page, Section, of_table
 from lapwing.release.marked import Internal
@@ -126,13 +127,23 @@ class Evaluation(Displayable):
     def __repr__(self) -> str:
         return f"Evaluation({', '.join(filter(None, (NOTICE, *self.parts)))})"
 
-    def summary(self) -> str:
-        """Return the figures on one screen, or of several tables a screen each, and that they are internal."""
+    def summary(self, *, details: bool = False) -> str:
+        """Return the chief findings in eight lines, the first that they are internal; of several tables for each.
+
+        Parameters
+        ----------
+        details : bool, default False
+            All figures, on a screen or two, as well.
+
+        Returns
+        -------
+        str
+        """
         found = [
-            f"{name}\n{'=' * len(name)}\n\n" * bool(name) + summary_text(each.findings)
+            f"{name}\n{'=' * len(name)}\n\n" * bool(name) + summary_text(each.findings, details=details)
             for name, each in self.parts.items()
         ]
-        return "\n\n".join([NOTICE, *found])
+        return "\n\n".join([NOTICE, *found]) if details or "" not in self.parts else f"{NOTICE}\n{found[0]}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return all figures, of several tables by name, as plain JSON values, and that they are internal."""
@@ -201,7 +212,7 @@ _METRICS: Final = {
     "moments": compare_moments,
 }
 _LEARNED: Final = {"detection": compare_detection}
-_ALL_STEPS: Final = len(_METRICS) + len(_LEARNED) + 6
+_ALL_STEPS: Final = len(_METRICS) + len(_LEARNED) + 7
 
 
 @private_boundary
@@ -316,6 +327,7 @@ def compare_tables(
             seed=asked.seed,
             weighted=weighted,
             declared=declared,
+            quality=compare_quality(rows, others, schema, rng=step("quality")),
         )
     )
 

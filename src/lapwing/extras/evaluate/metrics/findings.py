@@ -18,6 +18,7 @@ from lapwing.extras.evaluate.metrics.prediction.downstream import Downstream
 from lapwing.extras.evaluate.metrics.prediction.subgroups import SubgroupAccuracy
 from lapwing.extras.evaluate.metrics.tables.variation import Variation
 from lapwing.extras.evaluate.metrics.tables.workload import workload_error
+from lapwing.model.quality import Quality
 from lapwing.version import VERSION
 
 
@@ -25,15 +26,17 @@ from lapwing.version import VERSION
 class Findings:
     """Hold all that a comparison found; where the real table is private, so is this.
 
-    tables: total variation of the 1-way, 2-way and 3-way tables, by the name of the table compared: ``synthetic``,
-    ``bootstrap`` (as many real rows drawn with replacement: chance alone) and ``independent`` (the real rows with
-    every column shuffled by itself: no relation kept); columns: of the first two; together, given: missing cells by
-    pairs of columns, None without such a pair; notes: what was left out or looks wrong, one sentence each; sampled:
-    most rows of a table that everything but ``tables`` and exact copies is of, None where that is all rows; seed: chose
-    tables, rows and pairs, and drew the reference rows; panel: what rows of one parent have to do with each other,
-    whose figures are among the metrics. None stands for what was not asked for or does not apply.
+    quality: on the scale of a release's verdict; tables: total variation of the 1-way, 2-way and 3-way tables, by the
+    name of the table compared: ``synthetic``, ``bootstrap`` (as many real rows drawn with replacement: chance alone)
+    and ``independent`` (the real rows with every column shuffled by itself: no relation kept); columns: of the first
+    two; together, given: missing cells by pairs of columns, None without such a pair; notes: what was left out or looks
+    wrong, one sentence each; sampled: most rows of a table that everything but ``tables`` and exact copies is of, None
+    where that is all rows; seed: chose tables, rows and pairs, and drew the reference rows; panel: what rows of one
+    parent have to do with each other, whose figures are among the metrics. None stands for what was not asked for or
+    does not apply.
     """
 
+    quality: Quality
     tables: Mapping[str, tuple[Variation, ...]]
     columns: Mapping[str, tuple[ColumnErrors, ...]]
     together: Mapping[str, Variation] | None
@@ -66,6 +69,8 @@ def findings_record(found: Findings) -> dict[str, Any]:
         "seed": found.seed,
         "rows": {"real": found.rows, "synthetic": found.synthetic_rows, "sampled": found.sampled},
         "notes": list(found.notes),
+        "quality": {"score": found.quality.score, "shape": found.quality.shape, "trend": found.quality.trend}
+        | plain(found.quality),
         "metrics": [_metric(each) for each in found.metrics],
         "total_variation": {name: [_variation(each) for each in tables] for name, tables in found.tables.items()},
         "columns": {name: [_column(each) for each in columns] for name, columns in found.columns.items()},

@@ -77,7 +77,7 @@ def _public_tables(certificate: Certificate) -> list[Part]:
 
 _ALARMS: Final = (0.001, 0.01, 0.05, 0.1)
 _SEVERAL: Final = (1, 2, 5, 10, 20)
-_FACTS: Final = (*(key for key in SHORT if key not in ("verdict", "not_for")), "missing", "drawn")
+_FACTS: Final = (*(key for key in SHORT if key not in ("verdict", "quotable", "not_for")), "missing", "drawn")
 _WEAK: Final = 0.9
 _EMPTY: Final = 0.99
 

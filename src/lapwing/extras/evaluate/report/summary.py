@@ -16,16 +16,20 @@ from lapwing.extras.evaluate.words import say
 from lapwing.present.document import clip_text
 from lapwing.schema.scalars import align_lines, visible
 
+_MOST_LINES: Final = 7
 _MOST_GROUPS: Final = 10
 _MOST_WEIGHTED: Final = 5
 _MOST_COLUMNS: Final = 10
 _COLUMN_LINES: Final = ("missing", "special", "mean", "rank", "wasserstein")
 
 
-def summary_text(found: Findings) -> str:
-    """Return the main figures as some 60 lines of text, the most important first."""
+def summary_text(found: Findings, *, details: bool) -> str:
+    """Return the findings in at most seven lines of text, or all figures, the most important first."""
     seen = glance(found)
-    first = [seen.headline, *(f"- {each}" for each in (*seen.details, *seen.cautions))]
+    first = [*seen.quality, *(f"- {each}" for each in (*seen.details, *seen.cautions))]
+    if not details:
+        chief = first if len(first) <= _MOST_LINES else [*first[: _MOST_LINES - 1], say("summary.more")]
+        return "\n".join(visible(line) for line in chief)
     parts = ["\n".join(visible(line) for line in first), _tables(found), *_columns(found)]
     if seen.standings:
         parts.append(_table("figures", glance_lines(seen.standings), right=range(1, 5)))

@@ -25,7 +25,7 @@ from lapwing.model.accuracy import Accuracy
 from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.certificate.statements import ROWS_WITHIN
 from lapwing.model.certificate.verdict import Verdict
-from lapwing.present.certificates import figures_of
+from lapwing.present.certificates import quality_text, relations_text, shares_text
 from lapwing.present.document import Table, cross_name, percent, sentence, warnings_of
 
 _AT: Final = "/job/{job}/look/{number:int}"
@@ -99,14 +99,15 @@ def _uncertain(accuracy: Accuracy) -> tuple[Table, ...]:
 
 
 def _graded(verdict: Verdict | None) -> dict[str, Any]:
-    """Return the grades, each with what it rests on, and what they mean for use."""
+    """Return the headline, and what is good, each with what it rests on."""
     if verdict is None:
         return {}
-    told, grades = texts()["look"], verdict.grades
-    lines = [(told["ways"][str(each.ways)], each.word, figures_of(verdict, each)) for each in grades]
-    means = [told[key][each.word] for key, each in zip(("means", "means_pairs"), grades, strict=False)]
+    lines = [(verdict.shares, f"{shares_text(verdict.share_error)}.")]
+    if verdict.relations is not None:
+        lines.append((verdict.relations, relations_text(verdict, verdict.relations).strip()))
     better = "" if verdict.better is None else sentence(verdict.better.text)
-    return {"grades": lines, "means": " ".join(means), "better": better}
+    score = texts()["look"]["score"].format(quality=quality_text(verdict.score, verdict.shape, verdict.trend))
+    return {"score": score, "grades": lines, "better": better}
 
 
 def _price(certificate: Certificate) -> str:

@@ -21,8 +21,10 @@ from lapwing.extras.studio.pages import form_of, go, job_of, page, texts
 from lapwing.mechanisms.registry import MECHANISMS, WHY_DEFAULT, default_mechanism
 from lapwing.model.certificate.attack import FALSE_ALARMS, most_found, up
 from lapwing.model.certificate.cost_lines import counted_lines
-from lapwing.model.certificate.notices import Notice
+from lapwing.model.certificate.notices import Notice, Word
 from lapwing.model.certificate.promise import together, unit_field
+from lapwing.model.certificate.verdict import share_word, strength_word
+from lapwing.present.certificates import planned_relations_text, shares_text
 from lapwing.present.document import Table, sentence
 from lapwing.present.plans import cost_table, error_facts
 from lapwing.present.promises import purchase_facts
@@ -126,7 +128,7 @@ def _found(job: Job, choices: Choices) -> dict[str, Any]:
         "notes": [sentence(each.text) for each in (*made.notes, *forbidden(spending_of(made.settings)))],
         "asked": made.asked,
         "together": _together(made.settings),
-        "grades": expected.grades,
+        "grades": _graded(expected, len(schema.columns)),
         "columns": _columns(expected),
         "statements": [fact.line for fact in error_facts(found.accuracy)],
         "seconds": _time(found.effort.seconds),
@@ -137,6 +139,17 @@ def _found(job: Job, choices: Choices) -> dict[str, Any]:
         **_attack(found),
         "costs": cost_table(found.lines),
     }
+
+
+def _graded(expected: Foreseen, columns: int) -> list[tuple[Word, str]]:
+    """Return how good single columns and relations will be; nothing where a column is not counted by itself."""
+    error, weakest = expected.share_error, expected.weakest
+    if error is None:
+        return []
+    lines = [(share_word(error), f"{shares_text(error)}.")]
+    if columns > 1:
+        lines.append((strength_word(weakest), planned_relations_text(weakest)))
+    return lines
 
 
 def _together(settings: Settings) -> str:

@@ -1,7 +1,6 @@
 """Ask a mechanism for its plan, under the terms of a release or under others to compare with, and what to expect of it.
 
-The certificate's own grades rest on noisy answers. These are not there yet, so that columns are taken to be of usual
-shares, and pairs of columns to depend as much as those of public tables do: a guess, from public numbers alone.
+The certificate's own verdict rests on noisy answers. These are not there yet: a forecast from planned noise alone.
 """
 
 import json
@@ -11,18 +10,13 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts
-from lapwing.kernel.questions.sparse_counts.question import SparseCounts
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.model.certificate.cost_lines import ChosenTable, CostLine, PlannedQuestion, PlannedRelease
 from lapwing.model.certificate.statements import Statement
-from lapwing.model.certificate.verdict import Grade
-from lapwing.model.compared import choose_tables, compared_cells
+from lapwing.model.compared import compared_cells
 from lapwing.release.runs.generators import generator
 from lapwing.release.runs.misfits import first_question, of_mechanism
-from lapwing.release.runs.plan.foretold import Usual, foretold
 from lapwing.release.runs.settings import TableSettings
-from lapwing.release.runs.verdict.expected import grade_tables
-from lapwing.release.runs.verdict.terms import ReleaseEvidence
 from lapwing.schema.public_tables.cells import public_total
 from lapwing.schema.schemas import Schema
 
@@ -84,11 +78,11 @@ def common_figure(plans: Sequence[tuple[PlannedRelease, Terms]]) -> tuple[Statem
     return tuple(Statement("noise_on_first_table", first_deviation(*each)) for each in plans)
 
 
-# -- What to expect of a release before a row is read: noise on each column, and grades as its certificate would give.
+# -- What to expect of a release before a row is read: noise on each column, and on relations.
 
 
 _SIZE: Final = math.sqrt(2 / math.pi)  # mean size of Gaussian noise of deviation 1
-_PAIRS: Final = 50  # of columns, whose tables are looked at
+_TOLD: Final = 14.0  # times the noise on a cell as a share of rows: Cramér's V that it hides in a table of 4 x 4 groups
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,13 +104,14 @@ class Foreseen:
     """Say what to expect of a release.
 
     columns: those that are counted by themselves; pair_sd: noise on a cell of two columns, None where no two are
-    counted together; grades: of single columns and pairs, none where a column is not counted by itself or all columns
-    are counted in cells that answers cut.
+    counted together; share_error, weakest: as in a verdict, None where a column is not counted by itself or where no
+    two are counted together.
     """
 
     columns: tuple[ColumnNoise, ...]
     pair_sd: float | None
-    grades: tuple[Grade, ...]
+    share_error: float | None
+    weakest: float | None
 
 
 def foreseen(settings: TableSettings, terms: Terms, questions: Sequence[PlannedQuestion], rows: int) -> Foreseen:
@@ -132,12 +127,12 @@ def foreseen(settings: TableSettings, terms: Terms, questions: Sequence[PlannedQ
         ),
         default=None,
     )
-    is_whole = len(columns) == len(_names(settings))
-    is_of_cells = any(isinstance(question, SparseCounts) for question in questions)  # nobody knows how they are cut
+    is_whole = bool(columns) and len(columns) == len(_names(settings))
     return Foreseen(
         columns=columns,
         pair_sd=pair_sd,
-        grades=_grades(settings, terms, questions, rows) if is_whole and not is_of_cells else (),
+        share_error=math.fsum(each.share for each in columns) / len(columns) if is_whole else None,
+        weakest=None if pair_sd is None else min(1.0, _TOLD * pair_sd / rows),
     )
 
 
@@ -161,15 +156,3 @@ def _column(
     finer = max(1.0, min(size for size, _ in fine) / cells)
     sd = math.sqrt(finer / sum(1 / max(sd, 1e-9) ** 2 for _, sd in fine))
     return ColumnNoise(name=name, sd=sd, cells=cells, share=min(1.0, _SIZE * sd / rows))
-
-
-def _grades(
-    settings: TableSettings, terms: Terms, questions: Sequence[PlannedQuestion], rows: int
-) -> tuple[Grade, ...]:
-    """Return the grades of single columns and of pairs, by the formula of a certificate's."""
-    schema = settings.schema
-    cells = {column.name: compared_cells(column.domain) for column in schema.columns}
-    tables = choose_tables(schema, ways=(1, 2), pairs=_PAIRS, rng=generator(_SEED, "plan"))
-    usual = ReleaseEvidence(drawn=Usual(rows), cells=cells, shown=())
-    there = foretold(schema, terms, questions, usual, [each for listed in tables for each in listed])
-    return tuple(grade_tables(there.terms(each), is_learnt=bool(there.pairs)) for each in tables)

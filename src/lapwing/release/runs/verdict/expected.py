@@ -1,78 +1,353 @@
-"""The error to expect of a release, and the grade that it gets: sums of `terms`, with weights from public tables.
+"""What to expect of a release, by tables that could be the real ones: the model's, moved by the noise that is left.
 
-The weights were fitted once to releases of 26 public tables by Adaptive, and rounded; docs/accuracy.md has the figures.
+Its weights were fitted once to releases of public tables by Adaptive, and rounded; docs/accuracy.md has the figures.
 What comes out is no bound: a table of another kind may be off by more.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
-from lapwing.model.certificate.notices import Word
-from lapwing.model.certificate.verdict import WORDS, Grade
-from lapwing.release.runs.verdict.terms import MeanTerms
+import numpy as np
 
-_TOGETHER: Final = {"chance": 1.0, "columns": 1.0, "tables": 0.6, "finer": 0.5, "unmeasured": 0.7}
-WEIGHTS: Final = {1: {"chance": 0.4, "columns": 1.2}, 2: _TOGETHER, 3: _TOGETHER}
-"""By the number of columns; their squares are added up."""
+from lapwing.maths.arrays import Floats, Ints
+from lapwing.model.compared import PAIRS, choose_tables, compared_cells
+from lapwing.model.quality import (
+    TrendColumn,
+    are_numbers,
+    association,
+    correlation,
+    headline,
+    is_number,
+    is_strong,
+    mean_of,
+    pair_counts,
+    shape_of,
+    strength_of,
+    trend_column,
+    trend_within,
+)
+from lapwing.release.runs.verdict.counted import ReleaseEvidence, ShownCounts
+from lapwing.schema.fields import Field
+from lapwing.schema.groupings.grouping import Grouping
+from lapwing.schema.schemas import Schema
 
-GOOD_TIMES, FAIR_TIMES, WEAK_TIMES = 2.0, 4.0, 10.0
-"""How many times as far as fresh rows a good, a fair and a weak table is at most."""
+_DRAWS: Final = 8  # tables that could be the real ones, for each column and pair
+_MOST_GROUPS: Final = 1024  # of a column whose counts are weighed together
+_RARE: Final = 1e-9
+_PAIR: Final = 2  # groups at least
+_NOISE_OF_16: Final = 0.4 * 12  # half the mean size of Gaussian noise, in the cells of 4 x 4 that margins leave free
 
-GOOD_ERROR, FAIR_ERROR, WEAK_ERROR = 0.01, 0.03, 0.1  # the same of single columns, where it is more
+FINER_NUMBER, FINER_OTHER = 0.6, 0.5
+"""Part of a relation inside the groups that were counted that is lost: of a correlation, of a table."""
 
-GOOD_PLACE, FAIR_PLACE, WEAK_PLACE = 0.1, 1 / 3, 0.9
-"""The same as a place from fresh rows (0) to independent columns (1), where these are `APART` times as far."""
+TREND_TIMES: Final = 1.5
+"""How much less alike strong pairs are than the noise that is left makes them."""
 
-MOST_ERROR = 0.5  # no table is worth anything whose rows are mostly elsewhere, however far fresh rows are
+UNSEEN: Final = 0.8
+"""Strong pairs that were not found for each that was, where no pair was counted."""
 
-APART = 3.0
-CAUTION = 1.2  # grades are of an error so many times as large as is expected, so that few of them are too good
+MOST_UNSEEN, HIDDEN_TIMES = 0.3, 2.0
+"""How unlike they are: at most; and in times of what noise makes of a table of four groups by four."""
+
+SHARE_TIMES, WITHIN_TIMES = 0.8, 2.0
+"""How much larger errors of shares, and of the strengths of relations, are than the noise that is left."""
+
+FARTHER: Final = 0.5
+"""Part of the numbers whose smallest or largest value lies farther out than the model's."""
+
+WITHIN: Final = 0.9
+"""The part of the relations that were found that is within the error that is told."""
 
 
-def expected_error(terms: MeanTerms) -> float:
-    """Return the mean total variation distance to expect, at most 1."""
-    return min(1.0, math.hypot(*(weight * getattr(terms, key) for key, weight in WEIGHTS[terms.ways].items())))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expected:
+    """What to expect of a release.
 
-
-def grade_tables(terms: MeanTerms, *, is_learnt: bool = True, times: float = 1.0) -> Grade:
-    """Return the grade of tables of so many columns.
-
-    is_learnt: whether any two columns were counted together; without, pairs and triples have no grade to get; times: by
-    how much the error is taken to be larger than is expected.
+    shape, trend: as in `lapwing.model.quality`; trend is None where no pair can be strong; share: how far the share of
+    the value of a typical row is off; strong: strong relations that were found; within: how far most of them are off;
+    weakest: the weakest relation that a typical counted pair tells from none; None without one.
     """
-    error = min(1.0, times * expected_error(terms))
-    # Dependence that was not measured may be there: independent columns are further from the real ones by so much.
-    fresh, independent = min(1.0, terms.fresh), min(1.0, math.hypot(terms.independent, terms.unmeasured))
-    word = (
-        grade_error(terms.ways, min(1.0, CAUTION * error), fresh, independent)
-        if is_learnt or terms.ways == 1
-        else WORDS[-1]
+
+    shape: float
+    trend: float | None
+    share: float
+    strong: int
+    within: float | None
+    weakest: float | None
+
+    @property
+    def score(self) -> float:
+        """The headline, from 0 to 1."""
+        return headline(self.shape, self.trend)
+
+
+def expected_quality(schema: Schema, found: ReleaseEvidence, rng: np.random.Generator) -> Expected:
+    """Return what to expect, by released numbers alone. rng: public."""
+    columns = {field.name: _column(field, found, rng) for field in schema.columns}
+    tables = choose_tables(schema, ways=(2,), pairs=PAIRS, rng=rng)
+    pairs = _Pairs(schema, found, columns, rng)
+    seen = [pairs.look(names) for listed in tables for names in listed]
+    strong = [each for each in seen if each.likeness is not None]
+    errors = [error for each in strong for error in each.errors]
+    shape = mean_of(each.shape for each in columns.values())
+    return Expected(
+        shape=shape,
+        trend=_trend(seen, found, shape),
+        share=SHARE_TIMES * mean_of(each.share for each in columns.values()),
+        strong=len(strong),
+        within=min(1.0, WITHIN_TIMES * float(np.quantile(errors, WITHIN))) if errors else None,
+        weakest=_median([each.weakest for each in seen if each.weakest is not None]),
     )
-    return Grade(ways=terms.ways, word=word, error=error, fresh=fresh, independent=independent)
 
 
-def grade_error(ways: int, error: float, fresh: float, independent: float) -> Word:
-    """Return the grade of an error beside those of fresh rows and of independent columns.
+def _trend(seen: Sequence["_Pair"], found: ReleaseEvidence, shape: float) -> float | None:
+    """Return the mean similarity of strong pairs, with those that nobody saw; None where no pair is strong."""
+    likeness = [each.likeness for each in seen if each.likeness is not None]
+    told = len(found.pairs) + len(found.led)
+    unseen = UNSEEN * (1 - told / max(1, math.comb(len(found.columns), 2))) * (len(likeness) + 1)
+    if not likeness and unseen <= 0:
+        return None
+    noise = _median([each.sd for each in found.pairs.values()])
+    hidden = 1.0 if noise is None else HIDDEN_TIMES * _NOISE_OF_16 * noise / found.drawn.total
+    alike = (max(0.0, 1 - TREND_TIMES * (1 - each)) for each in likeness)
+    return (math.fsum(alike) + unseen * shape * (1 - min(MOST_UNSEEN, hidden))) / (len(likeness) + unseen)
 
-    >>> [grade_error(2, error, 0.01, 0.21) for error in (0.02, 0.05, 0.15, 0.3)]
-    ['good', 'fair', 'weak', 'none']
+
+def _median(values: Sequence[float]) -> float | None:
+    return float(np.median(values)) if values else None
+
+
+# -- Columns.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Column:
+    """What to expect of a column.
+
+    cells: those in which it is compared; truths: their counts in tables that could be the real ones, (draws, cells);
+    ends: the smallest and the largest of its numbers, of each draw.
     """
-    times = (GOOD_TIMES, FAIR_TIMES, WEAK_TIMES)
-    if error > MOST_ERROR:
-        return WORDS[-1]
-    if ways == 1:
-        least = (GOOD_ERROR, FAIR_ERROR, WEAK_ERROR)
-        return _word(error, [max(each * fresh, floor) for each, floor in zip(times, least, strict=True)])
-    if error >= independent:
-        return WORDS[-1]
-    if independent <= APART * fresh:
-        return _word(error, [each * fresh for each in times])
-    good, fair, weak = (fresh + place * (independent - fresh) for place in (GOOD_PLACE, FAIR_PLACE, WEAK_PLACE))
-    good = max(good, GOOD_TIMES * fresh)
-    return _word(error, [good, fair if good < fair else (good + weak) / 2, weak])  # no step is left out
+
+    cells: Grouping
+    shape: float
+    share: float
+    counts: Floats
+    truths: Floats
+    ends: tuple[tuple[float, float], ...]
 
 
-def _word(value: float, limits: Sequence[float]) -> Word:
-    """Return the first word whose limit holds."""
-    return next((word for word, limit in zip(WORDS, limits, strict=False) if value <= limit), WORDS[-1])
+def _column(field: Field, found: ReleaseEvidence, rng: np.random.Generator) -> _Column:
+    """Return what to expect of a column, in the cells in which columns are compared."""
+    cells, ordered = compared_cells(field.domain), is_number(field)
+    counts = found.drawn.counts([field.name], [cells])
+    regular = cells.groups - (field.domain.size - field.domain.values if ordered else 1)
+    noise = _noise(cells, found.columns[field.name], counts, rng)
+    truths = np.maximum(counts + noise, 0)
+    truths *= counts.sum() / np.maximum(truths.sum(axis=1, keepdims=True), _RARE)
+    off = (truths - counts) / counts.sum()
+    shapes, ends = [], []
+    if counts[:regular].any():
+        of = counts[:regular].sum()
+        for truth, away in zip(truths, noise, strict=True):
+            if ordered:
+                # Noise that no fit took out hides where the rows are: unlike counts, their sums are not held at 0.
+                sums = np.cumsum(away[:regular]) - np.linspace(0, 1, regular) * away[:regular].sum()
+                shapes.append(1 - min(1.0, float(np.abs(sums).max() / of)))
+                ends.append(_ends(truth[:regular], counts[:regular], cells, found.drawn.codes[field.name], rng))
+            else:
+                real = truth[:regular] / max(truth[:regular].sum(), _RARE)
+                shapes.append(shape_of(real, counts[:regular] / of, is_ordered=False))
+    return _Column(
+        cells=cells,
+        shape=mean_of(shapes),
+        share=float((truths / counts.sum() * np.abs(off)).sum(axis=1).mean()),
+        counts=counts,
+        truths=truths,
+        ends=tuple(ends),
+    )
+
+
+def _noise(cells: Grouping, shown: Sequence[ShownCounts], counts: Floats, rng: np.random.Generator) -> Floats:
+    """Return noise that may be left in the counts of cells, (draws, cells), by all tables that show them.
+
+    Each table tells of sums of cells; inside a sum a cell is taken to be of about the size that the model gives it.
+    """
+    if cells.groups > _MOST_GROUPS:
+        return rng.standard_normal((_DRAWS, cells.groups)) * min(each.left for each in shown)
+    starts, _, group = (np.asarray(each) for each in cells.pieces())
+    first = np.zeros(cells.groups, dtype=np.uint32)
+    first[group[::-1]] = starts[::-1]
+    precision = np.diag(1 / np.square(counts + max(each.left for each in shown)))
+    for each in shown:
+        (seen,) = each.groupings
+        sums = np.zeros((seen.groups, cells.groups))
+        sums[seen.apply(first), np.arange(cells.groups)] = 1
+        precision += sums.T @ sums / (max(each.left, _RARE) ** 2 * max(1.0, seen.groups / cells.groups))
+    values, vectors = np.linalg.eigh(precision)
+    drawn = rng.standard_normal((_DRAWS, cells.groups)) / np.sqrt(np.maximum(values, _RARE**2))
+    return np.asarray(drawn @ vectors.T)
+
+
+def _ends(
+    truth: Floats, counts: Floats, cells: Grouping, codes: np.ndarray, rng: np.random.Generator
+) -> tuple[float, float]:
+    """Return the smallest and the largest number of a table: in cells that noise emptied there is none.
+
+    Half of the real ends lie farther out, in cells whose few rows no noisy count shows.
+    """
+    starts, stops = (each[: truth.size] for each in cells.pieces()[:2])
+    live = np.flatnonzero((truth > 0) & (counts > 0))
+    own = codes[codes < stops[-1]]
+    if not live.size or not own.size:
+        return 0.0, 1.0
+    own = own[(own >= starts[live[0]]) & (own < stops[live[-1]])]
+    least, most = float(own.min()), float(own.max())
+    out = np.where(rng.random(2) < FARTHER, rng.random(2) ** 2, 0.0)
+    return least - out[0] * least, max(least + 1, most + out[1] * (float(stops[-1]) - 1 - most))
+
+
+# -- Pairs.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Pair:
+    """What to expect of a pair.
+
+    likeness: its similarity; errors: by how much its strength may be off, of each draw; none where nothing told of it;
+    weakest: the strength that noise alone may make of a pair that was counted.
+    """
+
+    likeness: float | None = None
+    errors: tuple[float, ...] = ()
+    weakest: float | None = None
+
+
+class _Pairs:
+    """Pairs of columns of the model, each looked at once."""
+
+    def __init__(
+        self, schema: Schema, found: ReleaseEvidence, columns: Mapping[str, _Column], rng: np.random.Generator
+    ) -> None:
+        self.found, self.columns, self.rng = found, columns, rng
+        self.fields = {field.name: field for field in schema.columns}
+        self.seen = {field.name: trend_column(found.drawn.codes[field.name], field) for field in schema.columns}
+
+    def look(self, names: tuple[str, ...]) -> _Pair:
+        """Return what to expect of a pair."""
+        table, off = self.found.pairs.get(frozenset(names)), self.found.led.get(frozenset(names))
+        one, other = (self.seen[name] for name in names)
+        strength = strength_of(one, other)
+        is_related = is_strong(strength, is_correlation=are_numbers(one, other))
+        if table is not None:
+            weakest = self._weakest(table)
+            return self._moved(table, strength, weakest) if is_related else _Pair(weakest=weakest)
+        return _Pair() if off is None or not is_related else _Pair(likeness=1 - off, errors=(off,))
+
+    def _moved(self, table: ShownCounts, strength: float, weakest: float) -> _Pair:
+        """Return what to expect of a strong pair that was counted: its rows, weighted as noise may move its table."""
+        names, drawn = table.columns, self.found.drawn
+        counts, cells = drawn.counts(names, table.groupings), drawn.cells(names, table.groupings)
+        pair = self._pair(table)
+        own = [self.columns[name] for name in names]
+        finer = sum(map(self._inside, names, table.groupings))
+        likeness, errors = [], []
+        for draw in range(_DRAWS):
+            truth = np.maximum(counts + self.rng.normal(0, table.left, counts.size), 0)
+            weights = (truth / np.maximum(counts, _RARE))[cells]
+            error = abs(strength_of(pair[0], pair[1], weights) - strength)
+            if not math.isfinite(error):  # a column of one value
+                continue
+            if are_numbers(*pair):
+                error += FINER_NUMBER * finer * abs(strength)
+                likeness.append(1 - error / 2)
+            else:
+                error += FINER_OTHER * finer * strength
+                for name, each in zip(names, own, strict=True):
+                    weights = (
+                        weights * (each.truths[draw] / np.maximum(each.counts, _RARE))[drawn.groups(name, each.cells)]
+                    )
+                recut = [
+                    trend_within(each, one.ends[draw] if one.ends else None)
+                    for each, one in zip(pair, own, strict=True)
+                ]
+                likeness.append(_likeness(pair, (recut[0], recut[1]), weights))
+            errors.append(error)
+        if not are_numbers(*pair):
+            off = math.hypot(1 - mean_of(likeness), FINER_OTHER * finer * _apart(counts, table), self._chance(table))
+            likeness = [max(0.0, 1 - off)]
+        return _Pair(likeness=mean_of(likeness), errors=tuple(errors), weakest=weakest)
+
+    def _pair(self, table: ShownCounts) -> tuple[TrendColumn, TrendColumn]:
+        left, right = table.columns
+        return self.seen[left], self.seen[right]
+
+    def _inside(self, name: str, grouping: Grouping) -> float:
+        """Return the part of a relation that lies inside groups: between neighbours little, between categories all."""
+        if grouping.groups >= self.columns[name].cells.groups:
+            return 0.0
+        if self.seen[name].values is not None:
+            return 1 / grouping.groups
+        starts, stops, group = grouping.pieces()
+        size = np.bincount(group, stops - starts, minlength=grouping.groups)
+        return float((size > 1)[self.found.drawn.groups(name, grouping)].mean())
+
+    def _chance(self, table: ShownCounts) -> float:
+        """Return how far rows are from others like them in cells finer than the groups that hold them still."""
+        drawn, names = self.found.drawn, table.columns
+        left, right = (trend_column(drawn.again[name], self.fields[name]) for name in names)
+        fine = 1 - _likeness(self._pair(table), (left, right), None)
+        counts = [drawn.counts(names, table.groupings, again=each) / drawn.total for each in (False, True)]
+        return math.sqrt(max(0.0, fine**2 - (float(np.abs(counts[0] - counts[1]).sum()) / 2) ** 2))
+
+    def _weakest(self, table: ShownCounts) -> float:
+        """Return the largest of the strengths that noise and chance make of a pair that is not related.
+
+        In the groups that were counted, and hold more rows than noise makes of them.
+        """
+        shape = tuple(each.groups for each in table.groupings)
+        counts = self.found.drawn.counts(table.columns, table.groupings).reshape(shape)
+        margins = [counts.sum(axis=1), counts.sum(axis=0)]
+        large = [each > size * table.left for each, size in zip(margins, shape[::-1], strict=True)]
+        if min(map(np.count_nonzero, large)) < _PAIR:
+            return 1.0
+        expected = np.outer(margins[0][large[0]], margins[1][large[1]]) / counts.sum()
+        points = None
+        if are_numbers(*self._pair(table)):
+            sides = zip(table.columns, table.groupings, large, strict=True)
+            scores = [
+                _scores(self.seen[name], self.found.drawn.groups(name, each), each.groups)[there]
+                for name, each, there in sides
+            ]
+            points = [each.reshape(-1) for each in np.broadcast_arrays(scores[0][:, None], scores[1])]
+        found, sd = [], np.sqrt(table.left**2 + expected)  # of the noise, and of chance in as many rows
+        for _ in range(_DRAWS):
+            noisy = np.maximum(expected + sd * self.rng.standard_normal(expected.shape), 0)
+            found.append(
+                association(noisy) if points is None else abs(correlation(points[0], points[1], noisy.reshape(-1)))
+            )
+        return min(1.0, float(np.nan_to_num(np.max(found), nan=1.0)))
+
+
+def _scores(column: TrendColumn, groups: Ints, size: int) -> Floats:
+    """Return the mean of the numbers of each group, nan where it has none."""
+    assert column.values is not None
+    is_there = ~np.isnan(column.values)
+    sums = np.bincount(groups[is_there], column.values[is_there], minlength=size)
+    rows = np.bincount(groups[is_there], minlength=size)
+    return np.where(rows > 0, sums / np.maximum(rows, 1), np.nan)
+
+
+def _likeness(
+    pair: tuple[TrendColumn, TrendColumn], recut: tuple[TrendColumn, TrendColumn], weights: Floats | None
+) -> float:
+    """Return how alike rows and such as could be the real ones are in a pair."""
+    own, real = pair_counts(pair[0], pair[1]), pair_counts(recut[0], recut[1], weights)
+    return float(np.minimum(own / own.sum(), real / max(real.sum(), _RARE)).sum())
+
+
+def _apart(counts: Floats, table: ShownCounts) -> float:
+    """Return how far a table is from that of independent columns."""
+    shares = counts.reshape([each.groups for each in table.groupings]) / counts.sum()
+    return float(np.abs(shares - np.outer(shares.sum(axis=1), shares.sum(axis=0))).sum()) / 2
