@@ -90,7 +90,7 @@ MORE = {
     "report": "--quiet",
     "query": "--table --groups --confidence --weighted",
     "evaluate": "--sql --db --target --by --test --epsilon --delta --rho --neighbours --expected-rows --ledger "
-    "--dataset --transcript --seed --quiet",
+    "--dataset --transcript --seed --details --quiet",
     "anonymize": "--sql --db --variant --partition --no-improve --draw --categories --rows --seed --quiet",
     "audit": "--json --quiet",
     "ledger init": "--selection-delta --policy --population --ledger --quiet",

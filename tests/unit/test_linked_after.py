@@ -699,7 +699,7 @@ def test_the_command_takes_folders_and_writes_a_part_for_each_table(place):
     )
     make.files(place, {"db.json": COMPARED})
 
-    said = lapwing("evaluate real made --schema db.json --json e.json -o e.html --target kind")
+    said = lapwing("evaluate real made --schema db.json --json e.json -o e.html --target kind --details")
 
     assert said.status == 0, said.err
     assert said.out.startswith("internal - do not publish\n\nhomes\n=====\n")
