@@ -117,6 +117,18 @@ def test_of_disjoint_parts_the_largest_counts_at_every_delta():
     assert [each["found_at_most"] for each in apart["trade_off"]] == [max(pair) for pair in zip(*singly, strict=True)]
 
 
+def test_the_total_of_disjoint_parts_holds_for_each_of_them():
+    """Many small costs are less in rho than one that is smaller than their sum."""
+    wide = lw.Schema.load({"fields": [{"name": f"c{place}", "type": "boolean"} for place in range(10)]})
+    table = pl.DataFrame({field.name: [True, False] * 50 for field in wide.fields})
+    one = lw.synthesize(table, wide, epsilon=1, mechanism="independent", seed=1).certificate
+    other, mixed = paid(epsilon="0.7", mechanism="independent"), paid(rho="0.2")
+
+    totals = [each.compose(another, disjoint=True)["total"] for each, another in ((one, other), (other, mixed))]
+
+    assert [(total["notion"], total["exact"]) for total in totals] == [("pure", "1"), ("zcdp", "49/200")]
+
+
 def test_what_was_learned_of_the_whole_table_counts_for_every_part():
     bought = paid(replace(SCHEMA, purchases=(LEARNED,)), rho="0.01")
 

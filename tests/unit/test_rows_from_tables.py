@@ -117,3 +117,32 @@ def test_tables_that_cannot_be_read_are_refused(change, says):
 def test_a_list_is_asked_for():
     with pytest.raises(lw.ParameterError, match="tables must be a list"):
         lw.rows_from_tables({}, SCHEMA)
+
+
+def test_where_nobody_can_be_a_misfit_a_known_number_of_rows_is_shared_by_the_cells_alone():
+    cells = [["f", 4.0], ["m", 3.0]]
+    noisy = {"columns": ["sex"], "cells": cells, "noise": {"gaussian": 10}}
+
+    (frame,) = lw.rows_from_tables([noisy], SCHEMA, rows=1001, seed=1).tables
+
+    # Least squares: both give way alike, and what they share of the noise is known.
+    middle = (frame["lower"] + frame["upper"]) / 2
+    assert middle.to_list() == pytest.approx([501, 500], abs=0.5)
+    assert frame["sd"].to_list() == pytest.approx([10 / 2**0.5] * 2)
+
+
+@pytest.mark.parametrize(
+    ("tables", "rows", "says"),
+    [
+        ([("sex", [400, 300]), ("sex", [10, 20])], None, "30 and 700"),
+        ([("sex", [400, 300])], 1000, "700 and 1000"),
+        ([("sex", [-400, 1100])], None, "at least 0"),
+    ],
+)
+def test_exact_tables_that_cannot_be_true_are_refused(tables, rows, says):
+    given = [
+        {"columns": [name], "cells": [["f", counts[0]], ["m", counts[1]]], "noise": "exact"} for name, counts in tables
+    ]
+
+    with pytest.raises(lw.ParameterError, match=says):
+        lw.rows_from_tables(given, SCHEMA, rows=rows)

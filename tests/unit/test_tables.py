@@ -274,3 +274,56 @@ def test_the_command_writes_a_folder_of_tables_rows_model_and_certificate(tmp_pa
     assert first.columns == ["sex", "place", "count", "lower", "upper", "sd", "below_limit"]
     assert pl.read_csv(tmp_path / "out" / "rows.csv").height == release.model.rows
     assert again.status == 1  # the folder is there
+
+
+def test_more_columns_than_an_array_has_axes_are_refused_before_anything_is_paid(tmp_path):
+    names = [f"c{place:02}" for place in range(65)]
+    schema = {"fields": [{"name": name, "type": "boolean"} for name in names]}
+    table = pl.DataFrame({name: [True, False] for name in names})
+
+    with pytest.raises(lw.ParameterError, match="may name 64 different columns, got 65"):
+        lw.plan(schema, expected_rows=9, rho=2, mechanism=lw.Tables())
+    with pytest.raises(lw.ParameterError, match="may name 64 different columns, got 65"):
+        lw.synthesize(table, schema, rho=2, mechanism=lw.Tables(), transcript=tmp_path / "t.jsonl")
+    assert not (tmp_path / "t.jsonl").exists()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_very_many_groups_of_one_column_are_no_work():
+    schema = {"fields": [{"name": "w", "type": "integer", "constraints": {"minimum": 0, "maximum": 10**7}}]}
+    named = {"columns": ["w"], "groups": {"w": 10**5}}
+    mechanism = lw.Tables([named])
+
+    found = lw.synthesize(pl.DataFrame({"w": [1, 2, 3] * 4000}), schema, rho=1, mechanism=mechanism, seed=1)
+
+    assert found.model.rows > 0  # it took minutes, quadratically
+    assert (
+        "GB"
+        in lw.plan(schema, expected_rows=300, rho=1, mechanism=lw.Tables([{**named, "groups": {"w": 10**7}}])).text()
+    )
+
+
+def test_a_limit_is_refused_before_anything_is_paid(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    data().write_csv("d.csv")
+    (tmp_path / "s.json").write_text(json.dumps(SCHEMA))
+    (tmp_path / "t.json").write_text('["sex"]')
+    asked = ("tables", "d.csv", "--schema", "s.json", "--tables", "t.json", "--rho", 1, "-o", "out")
+
+    said = lapwing(*asked, "--limit", -1, "--transcript", "t.jsonl")
+
+    assert (said.status, "limit" in said.err) == (1, True)
+    assert not (tmp_path / "t.jsonl").exists()
+
+
+def test_a_column_called_count_names_its_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "d.csv").write_text("count\n" + "1\n2\n" * 40)
+    field = {"name": "count", "type": "integer", "constraints": {"minimum": 0, "maximum": 9}}
+    (tmp_path / "s.json").write_text(json.dumps({"fields": [field]}))
+    (tmp_path / "t.json").write_text('["count"]')
+
+    said = lapwing("tables", "d.csv", "--schema", "s.json", "--tables", "t.json", "--rho", 50, "-o", "out")
+
+    assert said.status == 0, said.err
+    assert (tmp_path / "out" / "table-01-count.csv").exists()

@@ -18,6 +18,7 @@ _refused = partial(ParameterError, code="LW640")
 
 SUM_TOLERANCE = 1e-9
 """How far the probabilities of a law may be from summing to 1: rounding, and nothing else."""
+_EXACT = 2.0**53
 _BLOCK_CELLS = 2**20
 """Masses of groups that are added at once."""
 
@@ -125,6 +126,8 @@ def group_sums(groups: np.ndarray, masses: np.ndarray) -> np.ndarray:
 
     Recorded releases hang on the last bit of these sums.
     """
+    if masses.sum() < _EXACT and (masses == np.rint(masses)).all():
+        return np.bincount(groups, masses)  # sums of whole numbers are exact in any order
     count, rows = int(groups.max()) + 1, max(1, _BLOCK_CELLS // groups.size)
     blocks = [np.arange(first, min(first + rows, count))[:, None] for first in range(0, count, rows)]
     return np.concatenate([np.where(groups == block, masses, 0.0).sum(axis=1) for block in blocks])

@@ -39,9 +39,11 @@ def tables(release: Release, confidence: Number = "0.95", limit: int | None = No
     Returns
     -------
     list of polars.DataFrame
-        One a table, in their order: a column of labels for each of its columns; ``count``, as the rows have it: whole,
-        never negative, and the same sums in all tables; ``lower`` and ``upper``, around the unbiased estimate before it
-        was rounded, cut at 0; ``sd``, the standard deviation of that estimate's noise.
+        One a table, in their order: a column of labels for each of its columns; ``count``, as the rows have it: whole
+        and never negative; ``lower`` and ``upper``, around the unbiased estimate before it was rounded, cut at 0;
+        ``sd``, the standard deviation of that estimate's noise. Counts have the same sums in all tables, unless rules
+        or public tables moved the model: then each is rounded by itself, and may lie outside of its interval, which is
+        of what was counted.
 
     Raises
     ------
@@ -51,8 +53,7 @@ def tables(release: Release, confidence: Number = "0.95", limit: int | None = No
     Notes
     -----
     Post-processing, which costs nothing. The interval is that of a normal law with the estimate's variance or, where
-    noise is Laplace, of a Laplace law where that is wider, and half a row more. Where rules or public tables moved the
-    model, counts are rounded from it.
+    noise is Laplace, of a Laplace law where that is wider, and half a row more.
 
     Examples
     --------
@@ -65,8 +66,7 @@ def tables(release: Release, confidence: Number = "0.95", limit: int | None = No
     ['b', 'count', 'lower', 'upper', 'sd', 'below_limit']
     """
     failure = failure_of_confidence(confidence)
-    if limit is not None:
-        check_whole_number("limit", limit, 0, 2**40, code="LW302")
+    check_limit(limit)
     answers = [each for each in release.noisy if isinstance(each, NoisyCounts)]
     if release.certificate.mechanism != "Tables":
         raise ParameterError(
@@ -78,6 +78,12 @@ def tables(release: Release, confidence: Number = "0.95", limit: int | None = No
     reaches = [(laplace_reach if each.noise.kind == "laplace" else normal_reach)(failure) for each in answers]
     measured = [(each.question.columns, each.question.groupings) for each in answers]
     return table_frames(release.schema, release.model, measured, found, reaches, rows=rows, limit=limit)
+
+
+def check_limit(limit: int | None) -> None:
+    """Refuse a publication limit that is no number of rows."""
+    if limit is not None:
+        check_whole_number("limit", limit, 0, 2**40, code="LW302")
 
 
 def table_frames(

@@ -32,6 +32,7 @@ PROMISE: Final = (
     "These rows were made of tables that were counted elsewhere. Nothing here protects anybody: whether these tables "
     "may be published is for whoever made them to say, and no budget of theirs is counted here."
 )
+_ROUNDING: Final = 1e-6  # rows
 _WAY_OUT: Final = (
     'write {"columns": ["sex"], "cells": [["f", 512], ["m", 488]], "noise": {"gaussian": 5}}; noise is a '
     '"gaussian" sigma, a "laplace" scale, an "sd", the half width of a 95 % "interval", or "exact"'
@@ -138,7 +139,8 @@ def rows_from_tables(
         raise ParameterError(f"tables must be a list, got {safe_repr(tables)}; {_WAY_OUT}", code="LW304")
     read = [_counted(each, known) for each in tables]
     counted = [each for each, _ in read]
-    found = consistent_estimates(counted, rows)
+    _check_exact([each.counts.sum() for each, law in read if law == "exact"], rows)
+    found = consistent_estimates(counted, rows, {field.name: field.domain for field in known.columns})
     chosen = chosen_seed(seed)
     model = model_of_tables(known, [each.columns for each in counted], found, generator(chosen, "fit"))
     frames = table_frames(
@@ -172,8 +174,9 @@ def _counted(given: Mapping[str, Any], schema: Schema) -> tuple[CountedTable, st
     cells = given["cells"]
     if not isinstance(cells, list | tuple) or not all(isinstance(cell, list | tuple) and cell for cell in cells):
         raise ParameterError(f"cells must be lists of values and a count, got {safe_repr(cells)}", code="LW304")
-    counts = [finite_number(getattr(cell[-1], "item", lambda own=cell[-1]: own)()) for cell in cells]
-    if any(count is None for count in counts):
+    read = [finite_number(getattr(cell[-1], "item", lambda own=cell[-1]: own)()) for cell in cells]
+    counts = [count for count in read if count is not None]
+    if len(counts) < len(read):
         raise ParameterError("a count of a table must be a finite number; leave unknown cells out", code="LW301")
     # Read as a public table is, with counts in place of which others stand.
     coded = coded_table(
@@ -193,8 +196,25 @@ def _counted(given: Mapping[str, Any], schema: Schema) -> tuple[CountedTable, st
             "cells tell apart; give tables whose cells are all combinations of groups",
             code="LW242",
         )
-    values = np.append(np.array(counts, dtype=np.float64), 0.0)[coded.cell]
+    if law == "exact" and min(counts) < 0:
+        raise ParameterError("exact counts must be at least 0; give the noise that they have", code="LW302")
+    missing = {field.name: field.domain.missing for field in schema.columns}
+    inside = tuple(
+        slice(each.groups - (not missing[name])) for each, name in zip(coded.groupings, coded.columns, strict=True)
+    )
+    values = np.append(np.array(counts, dtype=np.float64), 0.0)[coded.cell[inside]]
     return CountedTable(coded.columns, coded.groupings, values, variance), law
+
+
+def _check_exact(sums: Sequence[float], rows: int | None) -> None:
+    """Refuse exact tables of different numbers of rows."""
+    known = sorted([*sums, *([] if rows is None else [float(rows)])])
+    if sums and known[-1] - known[0] > _ROUNDING:
+        raise ParameterError(
+            f"exact tables, and rows, must be of one number of rows, got {known[0]:.10g} and {known[-1]:.10g}; give "
+            "the noise that they have",
+            code="LW316",
+        )
 
 
 def _variance(noise: object) -> tuple[str, float]:

@@ -345,6 +345,8 @@ class Release(Displayable):
         from lapwing.rows.out.databases import is_database  # noqa: PLC0415 - it imports Polars
 
         if is_database(path_text("path", path)):
+            if rows_per_file != out.ROWS_PER_FILE:
+                raise ParameterError("a database has no files of rows; leave rows_per_file out", code="LW316")
             with show_progress(progress, **out.WRITING):
                 write_one_into(self.schema, rows.frames(), path_text("path", path))
             return

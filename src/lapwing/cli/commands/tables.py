@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -47,16 +48,26 @@ def tables(
 
     from lapwing.api.synthesize import synthesize  # noqa: PLC0415
     from lapwing.mechanisms.registry import make_mechanism  # noqa: PLC0415
+    from lapwing.release.fixed_tables import check_limit  # noqa: PLC0415
     from lapwing.release.runs.settings import usable_schema  # noqa: PLC0415
     from lapwing.schema.typed import read_json  # noqa: PLC0415
 
+    check_limit(limit)
     mechanism = make_mechanism("tables", {"tables": read_json(named), "least": least})
     known = usable_schema(schema)
     inside = read_targets(
         str(output / "rows.csv"), output / "model.lapwing", output / "certificate.json", no_certificate=False
     )
+    # The folder is there only once all is written, so that an interrupted run is finished to files beside it.
+    beside = replace(
+        inside,
+        rows={"": output.with_name(f"{output.name}.rows.csv")},
+        model=output.with_name(f"{output.name}.lapwing"),
+        certificate=output.with_name(f"{output.name}.certificate.json"),
+    )
 
     def write(release: "Release", place: Mapping[Path, Path]) -> None:
+        from lapwing.kernel.questions.marginal_counts.question import NoisyCounts  # noqa: PLC0415
         from lapwing.release.fixed_tables import tables as frames_of  # noqa: PLC0415
 
         folder = place[output]
@@ -68,8 +79,8 @@ def tables(
             seed=None,
             quiet=is_quiet(context, quiet),
         )
-        for place_in_list, frame in enumerate(frames_of(release, limit=limit), 1):
-            columns = frame.columns[: frame.columns.index("count")]
+        joint = [each.question.columns for each in release.noisy if isinstance(each, NoisyCounts)]
+        for place_in_list, (columns, frame) in enumerate(zip(joint, frames_of(release, limit=limit), strict=True), 1):
             called = re.sub(r"[^A-Za-z0-9_-]+", "_", "-".join(columns))[:_NAME_LENGTH]
             frame.write_csv(folder / f"table-{place_in_list:02d}-{called}.csv")
 
@@ -90,7 +101,7 @@ def tables(
         write,
         [output],
         [table.file, schema, named, options.file_of_ledger(ledger), transcript],
-        finish=resuming([table], inside),
+        finish=resuming([table], beside),
         quiet=is_quiet(context, quiet),
         folders=[output],
         replaces=lambda _: False,

@@ -203,7 +203,7 @@ class Adaptive(Mechanism):
             if getattr(self, key) is not None:
                 check_number(self, key, 0.001, 0.999, _LEAVE, words="be a number")
         if isinstance(self.workload, Mapping):
-            object.__setattr__(self, "workload", tuple(self.workload.items()))
+            object.__setattr__(self, "workload", tuple(_entry_of(*each) for each in self.workload.items()))
         for key in ("resolutions", "workload"):
             value = getattr(self, key)
             if value is not None and not isinstance(value, list | tuple):
@@ -386,7 +386,12 @@ def _weighted_entry(entry: object) -> WorkloadEntry | tuple[WorkloadEntry, int]:
     """Return an entry of a workload: a column, or the columns of a table; with its weight, where it has its own."""
     if not isinstance(entry, list | tuple) or len(entry) != _PAIR or isinstance(entry[1], str | list | tuple):
         return _entry(entry)
-    named, weight = _entry(entry[0]), entry[1]
+    return _entry_of(*entry)
+
+
+def _entry_of(entry: object, weight: object) -> WorkloadEntry | tuple[WorkloadEntry, int]:
+    """Return an entry of a workload with its weight."""
+    named = _entry(entry)
     if type(weight) is not int or not 1 <= weight <= _LARGEST_WEIGHT:
         raise ParameterError(
             f"the weight of {safe_repr(named)} in workload must be a whole number from 1 to {_LARGEST_WEIGHT}, got "

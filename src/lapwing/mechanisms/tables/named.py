@@ -79,7 +79,7 @@ def _groups(value: object) -> int | tuple[object, ...]:
     if isinstance(value, int) and not isinstance(value, bool):
         return value
     if isinstance(value, list | tuple) and value:
-        return tuple(value)
+        return tuple([getattr(each, "item", lambda own=each: own)() for each in value])  # numbers of NumPy as Python's
     raise _refused(f"groups of a column must be a number, or a list of first values, got {safe_repr(value)}; {WAY_OUT}")
 
 

@@ -296,7 +296,8 @@ class Certificate(Displayable):
         Parameters
         ----------
         others : Certificate
-            One of each other release, under the same neighbour relation; of rows as this one, or of people.
+            One of each other release, under the same neighbour relation; of rows as this one, or of people. That their
+            privacy units, under whatever names, are the same people is on your word.
         disjoint : bool, default False
             Whether each release is of another part of a table, by a public rule, such as its region; on your word. All
             rows of one person are in one part.

@@ -8,7 +8,7 @@ from typing import Any, Final, cast
 from lapwing.errors import BudgetError
 from lapwing.kernel.budget.budget import Budget, Notion
 from lapwing.model.certificate.attack import most_found
-from lapwing.model.certificate.cost_lines import CostLine
+from lapwing.model.certificate.cost_lines import CostLine, budget_to_dict
 from lapwing.model.certificate.promise import ROW, added_up
 from lapwing.schema.purchases import Purchase
 
@@ -65,8 +65,13 @@ def largest_of(parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
     pairs = [{pair["delta"]["exact"]: pair for pair in part["epsilons"]} for part in parts]
     stated = [delta for delta in pairs[0] if all(delta in each for each in pairs)]
     trades = zip(*(part["trade_off"] for part in parts), strict=True)
+    totals = [Budget(part["total"]["notion"], Fraction(part["total"]["exact"])) for part in parts]
+    is_pure = all(total.notion == "pure" for total in totals)
     return most | {
         "disjoint": len(parts),
+        "total": budget_to_dict(
+            max(totals if is_pure else [each.as_zcdp() for each in totals], key=lambda each: each.amount)
+        ),
         "privacy_units": list(dict.fromkeys(unit for part in parts for unit in part["privacy_units"])),
         "delta": max((part["delta"] for part in parts), key=lambda delta: Fraction(delta["exact"])),
         "epsilons": [

@@ -18,6 +18,7 @@ import numpy as np
 
 from lapwing.errors import ParameterError
 from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
+from lapwing.schema.groupings.domains import Domain
 from lapwing.schema.groupings.grouping import Grouping
 from lapwing.schema.groupings.hierarchies import merge_groups
 
@@ -26,6 +27,7 @@ Part = tuple[int, ...]
 
 _NEGLIGIBLE = 1e-12
 LEAST_VARIANCE = 1e-6  # in records squared
+_MOST_COLUMNS = 64  # axes of an array of NumPy
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,11 +85,17 @@ class Estimates:
 
 
 def nested_axes(tables: Sequence[tuple[tuple[str, ...], tuple[Grouping, ...]]]) -> dict[str, NestedGroups]:
-    """Return each column's groupings from the coarsest on, or refuse some that are not nested."""
+    """Return each column's groupings from the coarsest on; refuse some that are not nested, and too many columns."""
     named: dict[str, dict[Grouping, None]] = {}
     for columns, groupings in tables:
         for name, grouping in zip(columns, groupings, strict=True):
             named.setdefault(name, {})[grouping] = None
+    if len(named) > _MOST_COLUMNS:
+        raise ParameterError(
+            f"tables may name {_MOST_COLUMNS} different columns, got {len(named)}; leave some out, or make a release "
+            "for each part of them",
+            code="LW302",
+        )
     return {name: _axis(name, sorted(found, key=lambda each: each.groups)) for name, found in named.items()}
 
 
@@ -106,12 +114,25 @@ def _axis(name: str, groupings: Sequence[Grouping]) -> NestedGroups:
     return NestedGroups(tuple(groupings), tuple(members))
 
 
-def consistent_estimates(tables: Sequence[CountedTable], rows: int | None = None) -> Estimates:
-    """Return estimates of all tables that agree with each other; rows: their number, where it is public.
+def without_misfits(axis: NestedGroups, domain: Domain) -> NestedGroups:
+    """Return the groups that rows can be in: the last one is of misfits where nothing may be missing."""
+    if domain.missing or axis.members[-1].size < axis.groupings[-1].groups:
+        return axis
+    return NestedGroups(axis.groupings, tuple(each[:-1] for each in axis.members))
+
+
+def consistent_estimates(
+    tables: Sequence[CountedTable], rows: int | None = None, domains: Mapping[str, Domain] | None = None
+) -> Estimates:
+    """Return estimates of all tables that agree with each other.
+
+    rows: their number, where it is public; domains: where no row is a misfit, so that tables have no counts of them.
 
     Time and memory: the cells of all tables times ``2**columns`` of each.
     """
     axes = nested_axes([(each.columns, each.groupings) for each in tables])
+    if domains is not None:
+        axes = {name: without_misfits(axis, domains[name]) for name, axis in axes.items()}
     names = tuple(axes)
     levels = [_level(axes, each.columns, each.groupings) for each in tables]
     parts = sorted({part for level in levels for part in _below(level)})

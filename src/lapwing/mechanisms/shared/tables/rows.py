@@ -15,7 +15,7 @@ import numpy as np
 from lapwing.engine.particles import fit_particles, independent, pull_schedule, ridge_of
 from lapwing.engine.tables import Axis, Factor
 from lapwing.mechanisms.shared.one_way import uniform_model
-from lapwing.mechanisms.shared.tables.estimates import Estimates, NestedGroups
+from lapwing.mechanisms.shared.tables.estimates import Estimates, NestedGroups, without_misfits
 from lapwing.model.laws import Laws, laws_of_groups, uniform_law
 from lapwing.model.model import Indexed, ReleasedModel, narrow, whole_rows
 from lapwing.schema.groupings.domains import Domain
@@ -57,7 +57,7 @@ def model_of_tables(
     if rows == 0:
         return uniform_model(schema, 0)
     domains = {field.name: field.domain for field in schema.columns}
-    axes = {name: _without_misfits(axis, domains[name]) for name, axis in found.axes.items()}
+    axes = {name: without_misfits(axis, domains[name]) for name, axis in found.axes.items()}
     blocks = []
     for names in _blocks(tables):
         targets = [
@@ -75,13 +75,6 @@ def model_of_tables(
         rows=rows,
         laws={name: laws.get(name) or Indexed(unnamed, uniform_law(domain)) for name, domain in domains.items()},
     )
-
-
-def _without_misfits(axis: NestedGroups, domain: Domain) -> NestedGroups:
-    """Return the groups that rows can be in: the last one is of misfits where nothing may be missing."""
-    if domain.missing:
-        return axis
-    return NestedGroups(axis.groupings, tuple(each[:-1] for each in axis.members))
 
 
 def _blocks(tables: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
