@@ -42,7 +42,7 @@ if TYPE_CHECKING:  # what `__getattr__` finds, for checkers of types and for edi
     from lapwing.model.statistics.expressions import row_function, stat
     from lapwing.release.covariance import covariance
     from lapwing.release.fixed_tables import tables
-    from lapwing.release.from_tables import rows_from_tables
+    from lapwing.release.from_tables import estimate, rows_from_tables
     from lapwing.release.loading import load
     from lapwing.release.plans import Plan
     from lapwing.release.release import Release
@@ -80,6 +80,7 @@ __all__ = [  # noqa: RUF022 - sorted as Python sorts
     "anonymize",
     "between",
     "covariance",
+    "estimate",
     "evaluate",
     "load",
     "plan",
@@ -117,6 +118,7 @@ _HOMES = {
     "anonymize": "lapwing.api.anonymize:anonymize",
     "between": "lapwing.schema.conditions:Between",
     "covariance": "lapwing.release.covariance:covariance",
+    "estimate": "lapwing.release.from_tables:estimate",
     "evaluate": "lapwing.extras.evaluate.verb:evaluate",
     "load": "lapwing.release.loading:load",
     "plan": "lapwing.api.plan:plan",

@@ -151,6 +151,7 @@ ADDED = [
     "Schema.check(self, data)",
     "Schema.select(self, names)",
     "Synthesizer.sample(self, n=None, *, seed=None, where=None, like=None)",
+    "estimate(domain, measurements, *, seed=None)",
     "rows_from_tables(tables, schema, *, rows=None, confidence='0.95', seed=None)",
     "tables(release, confidence='0.95', limit=None)",
     "Tables(tables=(), *, least='total')",

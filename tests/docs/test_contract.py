@@ -130,6 +130,7 @@ NAMES = {
     "anonymize",
     "between",
     "covariance",
+    "estimate",
     "evaluate",
     "load",
     "plan",

@@ -146,3 +146,21 @@ def test_exact_tables_that_cannot_be_true_are_refused(tables, rows, says):
 
     with pytest.raises(lw.ParameterError, match=says):
         lw.rows_from_tables(given, SCHEMA, rows=rows)
+
+
+def test_marginals_in_the_shapes_of_mbi_become_rows():
+    rng = np.random.default_rng(0)
+    true = {("a", "b"): rng.integers(20, 60, (3, 2)), ("b", "c"): None}
+    true["b", "c"] = np.stack([true["a", "b"].sum(axis=0) - 30, [30, 30]], axis=1)
+    noisy = [(np.eye(6), true["a", "b"] + rng.normal(0, 2, (3, 2)), 2.0, ("a", "b")), (None, true["b", "c"], 1.0, "bc")]
+
+    found = lw.estimate({"a": 3, "b": 2, "c": 2}, noisy, seed=1)
+
+    rows = found.sample()
+    for (columns, counts), frame in zip(true.items(), found.tables, strict=True):
+        own = np.zeros(counts.shape)
+        np.add.at(own, tuple(rows[name].to_numpy() for name in columns), 1)
+        assert frame["count"].to_list() == own.ravel().tolist()
+        assert np.abs(own - counts).max() < 12
+    with pytest.raises(lw.ParameterError, match="the identity as its query"):
+        lw.estimate({"a": 2}, [(np.ones((1, 2)), [1.0, 2.0], 1.0, ("a",))])

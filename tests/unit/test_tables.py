@@ -9,6 +9,8 @@ import pytest
 
 import lapwing as lw
 from helpers.command import lapwing
+from helpers.linked_homes import SCHEMA as HOMES
+from helpers.linked_homes import tables as homes
 from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
 from lapwing.mechanisms.registry import make_mechanism, settings_of
 from lapwing.mechanisms.shared.tables import rows as whole
@@ -245,6 +247,17 @@ def test_intervals_hold_the_true_counts_as_often_as_they_say(budget):
     share = np.concatenate(held).mean()
     # 600 cells, of which those of a release depend on each other.
     assert share >= 0.93
+
+
+def test_of_linked_tables_each_has_its_own_and_a_column_that_one_lacks_is_refused():
+    given = dict(zip(("parent", "child"), homes(60), strict=True))
+
+    with pytest.warns(UserWarning, match="named tables"):
+        release = lw.synthesize(given, HOMES, epsilon=20, mechanism=lw.Tables(["kind"]), seed=1)
+
+    assert lw.tables(release.tables["parent"])[0].columns == ["kind", "count", "lower", "upper", "sd"]
+    with pytest.raises(lw.SchemaError, match="'age', which is no modelled column"):
+        lw.synthesize(given, HOMES, epsilon=20, mechanism=lw.Tables(["age"]))
 
 
 def test_only_a_release_by_tables_has_them():

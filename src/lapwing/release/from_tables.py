@@ -156,6 +156,54 @@ def rows_from_tables(
     )
 
 
+def estimate(
+    domain: Mapping[str, int], measurements: Sequence[tuple[Any, Any, float, Sequence[str]]], *, seed: int | None = None
+) -> RowsFromTables:
+    """Make rows of noisy marginals in the shapes of private-pgm (``mbi``).
+
+    Parameters
+    ----------
+    domain : mapping of str to int
+        How many codes each column has, from 0 on; of a ``mbi.Domain``, ``domain.config``.
+    measurements : list of tuples
+        ``(Q, y, sigma, columns)``: noisy counts y of a marginal, its last column fastest, with Gaussian noise; Q is
+        None or the identity.
+    seed : int, optional
+        As for `rows_from_tables`.
+
+    Returns
+    -------
+    RowsFromTables
+        Of whole numbers.
+
+    Raises
+    ------
+    ParameterError
+        If Q is anything else, or y has not as many numbers as the marginal has cells.
+
+    Examples
+    --------
+    >>> estimate({"a": 2}, [(None, [40.5, 59], 1.0, ("a",))], seed=1).sample()["a"].sum() > 50
+    True
+    """
+    tables = []
+    for query, y, sigma, columns in measurements:
+        values, shape = np.asarray(y, dtype=np.float64).ravel(), tuple(domain[name] for name in columns)
+        if values.size != np.prod(shape) or not (query is None or np.array_equal(query @ values, values)):
+            raise ParameterError(
+                f"a measurement of {', '.join(columns)} must have a number for each of {shape} cells, and None or the "
+                "identity as its query; measure the marginal itself",
+                code="LW304",
+            )
+        cells = [[*cell, count] for cell, count in zip(np.ndindex(*shape), values.tolist(), strict=True)]
+        tables.append({"columns": list(columns), "cells": cells, "noise": {"gaussian": sigma}})
+    fields = [
+        {"name": name, "type": "integer", "constraints": {"minimum": 0, "maximum": size - 1, "required": True}}
+        for name, size in domain.items()
+    ]
+    return rows_from_tables(tables, {"fields": fields}, seed=seed)
+
+
 _REACHES: Final[dict[str, Callable[[Fraction], float]]] = {
     "gaussian": normal_reach,
     "interval": normal_reach,
