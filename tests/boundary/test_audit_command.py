@@ -25,7 +25,7 @@ DEFAULT_SECONDS = 360
 
 GROUPS = {
     ("adaptive",): {"MarginalCounts", "SelectWorst", "TableDistances"},
-    ("independent", "mend"): {"MarginalCounts", "MisfitRows"},
+    ("independent", "tables", "mend"): {"MarginalCounts", "MisfitRows"},
     ("pmm", "psmm"): {"TreeCounts"},
     ("grid", "kdtree"): {"SparseCounts", "SplitDecisions"},
     ("microaggregation", "linearstatistics"): {"CellSums", "LinearStatistics", "SecondMoment"},
