@@ -179,7 +179,7 @@ def _noise(cells: Grouping, shown: Sequence[ShownCounts], counts: Floats, rng: n
     starts, _, group = (np.asarray(each) for each in cells.pieces())
     first = np.zeros(cells.groups, dtype=np.uint32)
     first[group[::-1]] = starts[::-1]
-    precision = np.diag(1 / np.square(counts + max(each.left for each in shown)))
+    precision = np.diag(1 / np.square(counts + max(_RARE, *(each.left for each in shown))))
     for each in shown:
         (seen,) = each.groupings
         sums = np.zeros((seen.groups, cells.groups))
