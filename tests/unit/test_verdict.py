@@ -179,7 +179,7 @@ def test_a_far_prior_tells_of_no_pair():
 def test_of_several_priors_the_farthest_counts_as_no_answer_tells_which_is_followed(near):
     release = near[1]
     (asked,) = [each for each in release.noisy if isinstance(each.question, TableDistances)]
-    farther = replace(asked, values=4 * asked.values + math.ceil(4 * asked.noise.sd))
+    farther = replace(asked, values=4 * abs(asked.values) + math.ceil(4 * asked.noise.sd))
 
     alone, both = (
         release_evidence(release.schema, answers, release.model, np.random.default_rng(1)).led

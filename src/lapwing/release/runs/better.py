@@ -46,9 +46,10 @@ def _relations(settings: TableSettings, terms: Terms, verdict: Verdict, now: For
         if error is None:
             return Notice("counted_at", {"cost": cost})
         if now.pair_sd is not None:
-            # What lies inside the groups that are counted shrinks less than noise does.
+            # What lies inside the groups that are counted shrinks less than noise does. Of strong relations that are
+            # found there, noise hides about twice as much as of none.
             noise = there.pair_sd / now.pair_sd
-            word = strength_word(_CAUTION * error * (noise if verdict.within is None else math.sqrt(noise)))
+            word = strength_word(_CAUTION * error * (2 * noise if verdict.within is None else math.sqrt(noise)))
             if WORDS.index(word) < WORDS.index(strength_word(error)):
                 return _better("pairs", word, cost)
     return None
