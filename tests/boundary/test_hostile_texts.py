@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 import subprocess
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -75,6 +76,8 @@ LINES = {
     "synthesize": (*TABLE, *RELEASE, "-o", "again.csv", "--transcript", "again.jsonl"),
     "resume": ("t.jsonl", "t.parquet", "-o", "resumed.csv"),
     "certificate show": ("--details", "o.csv.certificate.json"),
+    "tables": (*TABLE, *RELEASE, "--tables", "named.json", "-o", "named"),
+    "certificate compose": ("o.csv.certificate.json",),
     "certificate sign": ("o.csv.certificate.json", "--key", "none"),
     "certificate verify": ("o.csv.certificate.json", "o.csv", "m.lapwing", "--schema", "s.json"),
     "sample": ("m.lapwing", "--rows", "5", "--where", f"{NAME}={EVIL}", "-o", "some.csv"),
@@ -98,6 +101,7 @@ def scene(tmp_path_factory):
         rows = pl.DataFrame({NAME: names, NUMBER: [0, 1, 2] * 20, "k": [True, False, True] * 20})
         rows.write_parquet("t.parquet")
         rows.write_csv("t.csv")
+        Path("named.json").write_text(json.dumps([[NAME, NUMBER], NUMBER]), encoding="utf-8")
         draft = {"draft": True, "fields": [{"name": NAME, "type": "string", "provenance": "dp"}]}
         columns = [{"name": NAME, "type": "string", "title": EVIL}, {"name": NUMBER, "type": "integer"}]
         foreign = {"resources": [{"name": "t", "path": "t.csv", "schema": {"fields": columns}}]}

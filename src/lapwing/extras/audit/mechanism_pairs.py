@@ -70,7 +70,7 @@ def targets() -> Mapping[str, Target]:
     """Return everything that makes releases, by lower-case name.
 
     >>> ", ".join(target.name for target in targets().values())  # doctest: +ELLIPSIS
-    'Adaptive, Independent, PMM, ..., learn, evaluate, link, mend, large'
+    'Adaptive, Independent, Tables, PMM, ..., learn, evaluate, link, mend, large'
     """
     found = [_of_mechanism(each) for each in MECHANISMS.values()]
     found += [

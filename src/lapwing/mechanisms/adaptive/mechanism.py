@@ -217,7 +217,9 @@ class Adaptive(Mechanism):
         if self.resolutions is not None:
             object.__setattr__(self, "resolutions", tuple(self.resolutions))
             _check_resolutions(self.resolutions)
-        object.__setattr__(self, "workload", tuple(_weighted_entry(entry) for entry in self.workload))
+        weighted = map(_weighted, self.workload)
+        plain = (named if weight == _WEIGHT else (named, weight) for named, weight in weighted)
+        object.__setattr__(self, "workload", tuple(plain))
         check_whole(self, "particles", 16, 400_000, _LEAVE, optional=True)
         check_whole(self, "rounds", 1, 1000, _LEAVE, optional=True)
 
@@ -375,30 +377,23 @@ def _check_resolutions(sizes: tuple[int, ...]) -> None:
         )
 
 
-def _weighted(entry: WorkloadEntry | tuple[WorkloadEntry, int]) -> tuple[WorkloadEntry, int]:
-    """Return an entry of a workload and its weight."""
-    if isinstance(entry, tuple) and isinstance(entry[-1], int):
-        return entry
-    return entry, _WEIGHT
-
-
-def _weighted_entry(entry: object) -> WorkloadEntry | tuple[WorkloadEntry, int]:
-    """Return an entry of a workload: a column, or the columns of a table; with its weight, where it has its own."""
+def _weighted(entry: object) -> tuple[WorkloadEntry, int]:
+    """Return an entry of a workload, a column or the columns of a table, and its weight."""
     if not isinstance(entry, list | tuple) or len(entry) != _PAIR or isinstance(entry[1], str | list | tuple):
-        return _entry(entry)
+        return _entry(entry), _WEIGHT
     return _entry_of(*entry)
 
 
-def _entry_of(entry: object, weight: object) -> WorkloadEntry | tuple[WorkloadEntry, int]:
-    """Return an entry of a workload with its weight."""
+def _entry_of(entry: object, weight: object) -> tuple[WorkloadEntry, int]:
+    """Return an entry of a workload that has a weight of its own."""
     named = _entry(entry)
-    if type(weight) is not int or not 1 <= weight <= _LARGEST_WEIGHT:
-        raise ParameterError(
-            f"the weight of {safe_repr(named)} in workload must be a whole number from 1 to {_LARGEST_WEIGHT}, got "
-            f"{safe_repr(weight)}; tables that are not named have 1",
-            code="LW301",
-        )
-    return named if weight == _WEIGHT else (named, weight)
+    if type(weight) is int and 1 <= weight <= _LARGEST_WEIGHT:
+        return named, weight
+    raise ParameterError(
+        f"the weight of {safe_repr(named)} in workload must be a whole number from 1 to {_LARGEST_WEIGHT}, got "
+        f"{safe_repr(weight)}; tables that are not named have 1",
+        code="LW301",
+    )
 
 
 def _entry(entry: object) -> WorkloadEntry:

@@ -4,6 +4,7 @@ ask -> solve -> model: each named table once; estimates that agree wherever tabl
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from typing import ClassVar, Literal, Self
@@ -92,7 +93,7 @@ class Tables(Mechanism):
     )
     not_proved: ClassVar[Statement] = Statement("not_proved_unmeasured")
 
-    tables: tuple[NamedTable, ...] = ()
+    tables: tuple[NamedTable, ...] | Sequence[object] = ()
     _: KW_ONLY
     least: Least = "total"
 
@@ -133,7 +134,7 @@ class Tables(Mechanism):
 
     def asked(self, schema: Schema, budget: Budget) -> tuple[MarginalCounts, ...]:
         """Return a question for each table, each with its part of the budget."""
-        named = self.tables or tuple(NamedTable((field.name,)) for field in schema.columns)
+        named = [NamedTable.of(each) for each in self.tables or [field.name for field in schema.columns]]
         groupings = [each.groupings(schema) for each in named]
         nested_axes([(each.columns, own) for each, own in zip(named, groupings, strict=True)])
         shares = [

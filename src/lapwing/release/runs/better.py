@@ -45,7 +45,7 @@ def _relations(settings: TableSettings, terms: Terms, verdict: Verdict, now: For
             continue
         if error is None:
             return Notice("counted_at", {"cost": cost})
-        if now.pair_sd is not None:
+        if now.pair_sd:  # 0 where the budget is so large that there is no noise
             # What lies inside the groups that are counted shrinks less than noise does. Of strong relations that are
             # found there, noise hides about twice as much as of none.
             noise = there.pair_sd / now.pair_sd
