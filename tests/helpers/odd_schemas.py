@@ -19,7 +19,7 @@ def pick(rng, choices):
 
 
 def _whole(rng, name):
-    low, wide = pick(rng, [0, -5, 1900, -(10**9)]), pick(rng, [0, 1, 2, 9, 120, 900, 10**6, 10**12])
+    low, wide = pick(rng, [0, -5, 1900, -(10**9)]), pick(rng, [0, 1, 2, 9, 120, 900, 10**6, 10**12, 2 * 10**15])
     return {
         "name": name,
         "type": "integer",

@@ -8,7 +8,7 @@ from scipy.stats import ks_2samp
 from scipy.stats.contingency import association
 
 from helpers.findings import schema_of
-from lapwing.model.quality import compare_quality
+from lapwing.model.quality import compare_quality, trend_column
 
 SCHEMA = schema_of(
     {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 99}, "special": [-9]},
@@ -97,3 +97,15 @@ def test_a_share_is_off_by_its_rows_mean_error():
     found = compare_quality(first, second, SCHEMA, rng=np.random.default_rng(0))
 
     assert found.share_error == pytest.approx(0.3 / 4)
+
+
+@pytest.mark.parametrize("values", [[10**15], [10**15, 10**15 + 1], [0, 2 * 10**15]])
+def test_bins_of_numbers_far_from_zero_are_those_of_the_same_numbers_near_it(values):
+    wide = schema_of({"name": "n", "type": "integer", "constraints": {"minimum": 0, "maximum": 2 * 10**15}})
+    codes, (field,) = np.array(values * 3), wide.columns
+
+    cells = trend_column(codes, field).cells
+
+    near = codes - codes.min()
+    bins = np.histogram_bin_edges(near, 10)
+    assert cells.tolist() == np.digitize(near, bins).tolist()

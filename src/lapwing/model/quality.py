@@ -153,9 +153,10 @@ def trend_within(column: TrendColumn, ends: tuple[float, float] | None = None) -
     there = column.values[~np.isnan(column.values)]
     if not there.size:
         return replace(column, cells=np.full(column.values.shape, _BINS + 1))
-    edges = np.histogram_bin_edges(there, _BINS, ends)
-    values = column.values if ends is None else np.clip(column.values, *ends)
-    return replace(column, cells=np.digitize(values, edges))
+    low, high = (float(there.min()), float(there.max())) if ends is None else ends
+    # Counted from the lowest: beside large numbers bins of small ones would have no width.
+    edges = np.histogram_bin_edges(there - low, _BINS, (0.0, high - low))
+    return replace(column, cells=np.digitize(np.clip(column.values, low, high) - low, edges))
 
 
 def ends_of(column: TrendColumn) -> tuple[float, float] | None:
