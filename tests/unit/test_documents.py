@@ -36,13 +36,15 @@ def test_every_sentence_is_said_and_every_sentence_that_is_said_is_there():
     asked = {part.format(key) for kind, key in called for part in PARTS.get(kind, ("{}",))}
     said = asked | set(re.findall(r'"((?:\w+\.)+\w+)"', code)) | set(re.findall(r'f"([\w.{}\-]+\.[\w.{}\-]+)"', code))
     said |= {each.format(key) for key in said for each in PARTS["table"] if "{" not in key}
+    texts = [each for text in written.values() for each in ([text] if isinstance(text, str) else text)]
+    parts = [part for text in texts for part in string.Formatter().parse(text)]
+    said |= {f"{spec}.{{word}}" for _, _, spec, _ in parts if spec and re.fullmatch(r"[a-z_]+(\.[a-z_]+)+", spec)}
     patterns = [re.compile(re.sub(r"\\{.*?\\}", r"[\\w-]+", re.escape(each))) for each in said if "{" in each]
 
     assert len(written) == sum(len(list(leaves(each))) for each in files)
     assert [key for key in written if key not in said and not any(pattern.fullmatch(key) for pattern in patterns)] == []
     assert [key for key in asked if "{" not in key and key not in written] == []
-    texts = [each for text in written.values() for each in ([text] if isinstance(text, str) else text)]
-    fields = {name for text in texts for _, name, *_ in string.Formatter().parse(text) if name is not None}
+    fields = {name for _, name, *_ in parts if name is not None}
     assert all(part.isidentifier() for name in fields for part in name.split("."))
 
 

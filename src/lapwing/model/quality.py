@@ -188,12 +188,19 @@ def same_association(counts: Floats, others: Floats) -> float:
     """
     away = [_away(each) for each in (counts, others)]
     sides = min(np.count_nonzero(counts.sum(axis=axis)) for axis in (0, 1))
-    return float((away[0] * away[1]).sum()) / math.sqrt(float(np.square(away[0]).sum()) * (sides - 1))
+    size = float(np.square(away[0]).sum()) * (sides - 1)
+    return float((away[0] * away[1]).sum()) / math.sqrt(size) if size > 0 else 0.0
+
+
+def _shares(counts: Floats) -> Floats:
+    """Return counts as shares of their sum; zeros where there is nothing."""
+    total = counts.sum()
+    return np.asarray(counts / total) if total > 0 else np.zeros(counts.shape)
 
 
 def _away(counts: Floats) -> Floats:
     """Return how far each cell's share is from that of independent columns, in units of its root."""
-    shares = counts / counts.sum()
+    shares = _shares(counts)
     expected = np.outer(shares.sum(axis=1), shares.sum(axis=0))
     return np.asarray(np.divide(shares - expected, np.sqrt(expected), out=np.zeros_like(shares), where=expected > 0))
 
@@ -205,7 +212,7 @@ def correlation(one: Floats, other: Floats, weights: Floats | None = None) -> fl
         return math.nan
     shares = is_there.astype(np.float64) if weights is None else np.where(is_there, weights, 0.0)
     points = [np.nan_to_num(each[is_there] - each[is_there].min()) for each in (one, other)]
-    shares = shares[is_there] / shares.sum()
+    shares = _shares(shares[is_there])
     left, right = (each - shares @ each for each in points)
     spread = float(shares @ np.square(left)) * float(shares @ np.square(right))
     return float(shares @ (left * right)) / math.sqrt(spread) if spread > 0 else math.nan
@@ -256,7 +263,7 @@ def _relations(first: Codes, second: Codes, schema: Schema, pairs: Sequence[tupl
             similarity = 1 - abs(strength - there) / 2
         else:
             counts, counts_there = pair_counts(one, other), pair_counts(one_there, other_there)
-            similarity = float(np.minimum(counts / counts.sum(), counts_there / counts_there.sum()).sum())
+            similarity = float(np.minimum(_shares(counts), _shares(counts_there)).sum())
             same_bins = trend_within(one_there, ends_of(one)), trend_within(other_there, ends_of(other))
             there = same_association(counts, pair_counts(*same_bins))
         if not math.isnan(similarity):

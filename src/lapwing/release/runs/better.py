@@ -12,8 +12,7 @@ from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.registry import is_known
 from lapwing.model.certificate.notices import Notice, Word
 from lapwing.model.certificate.verdict import WORDS, Verdict, share_word, strength_word
-from lapwing.release.runs.misfits import of_mechanism
-from lapwing.release.runs.plan.planning import Foreseen, foreseen, plan_release
+from lapwing.release.runs.plan.planning import Foreseen, foreseen, planned_questions
 from lapwing.release.runs.settings import TableSettings
 
 _STEPS: Final = (Fraction(3, 2), 2, 3, 5, 10, 20, 50, 100)
@@ -71,8 +70,7 @@ def _larger(settings: TableSettings, terms: Terms, rows: int) -> Iterator[tuple[
 def _foreseen(settings: TableSettings, terms: Terms, rows: int) -> Foreseen | None:
     """Return what to expect by a plan; None where it is refused, which ends nothing: the release is paid for."""
     try:
-        questions = of_mechanism(plan_release(settings, terms).questions)
-        return foreseen(settings, terms, questions, max(1, rows))
+        return foreseen(settings, terms, planned_questions(settings, terms), max(1, rows))
     except LapwingError:
         return None
 

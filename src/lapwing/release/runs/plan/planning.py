@@ -34,6 +34,12 @@ def expected_terms(relation: Relation, schema: Schema, rows: int, max_rows: int 
     return Terms(relation=relation, max_rows=most, rows=rows if is_public else None, expected_rows=rows)
 
 
+def planned_questions(settings: TableSettings, terms: Terms) -> Sequence[PlannedQuestion]:
+    """Return what the mechanism would ask by its plan, without what would be expected of it."""
+    _, budget = first_question(settings, settings.request.budget, terms)
+    return settings.mechanism.questions(settings.schema, budget, terms, generator(_SEED, "plan"))
+
+
 def plan_release(settings: TableSettings, terms: Terms) -> PlannedRelease:
     """Ask the mechanism for its plan; the same one for the same settings and terms."""
     schema = settings.schema
