@@ -73,7 +73,7 @@ def test_a_notice_is_read_back(notice):
         ({"code": "rows_invalid", "share": float("nan")}, "must be finite"),
         ({"code": "rows_invalid", "share": 10**400}, "must be finite"),
         ({"code": "uncovered", "fields": {"age": 1.5}}, "'fields.age' must be of type int"),
-        ({"code": "better_unknown", "tables": "all of them"}, "'tables' must be"),
+        ({"code": "better_at", "tables": "all of them", "word": "good", "cost": "rho 1"}, "'tables' must be"),
     ],
 )
 def test_a_strange_notice_is_refused(values, why):

@@ -16,7 +16,8 @@ from lapwing.release.runs.plan.planning import Foreseen, foreseen, planned_quest
 from lapwing.release.runs.settings import TableSettings
 
 _STEPS: Final = (Fraction(3, 2), 2, 3, 5, 10, 20, 50, 100)
-_CAUTION: Final = 1.3  # errors there are taken to be so much larger
+_CAUTION: Final = 1.3  # shares there are taken to be off by so many times more
+_PAIR_CAUTION: Final = 2.0  # relations
 
 
 def better_budget(settings: TableSettings, terms: Terms, verdict: Verdict, rows: int) -> Notice | None:
@@ -48,7 +49,7 @@ def _relations(settings: TableSettings, terms: Terms, verdict: Verdict, now: For
             # What lies inside the groups that are counted shrinks less than noise does. Of strong relations that are
             # found there, noise hides about twice as much as of none.
             noise = there.pair_sd / now.pair_sd
-            word = strength_word(_CAUTION * error * (2 * noise if verdict.within is None else math.sqrt(noise)))
+            word = strength_word(_PAIR_CAUTION * error * (2 * noise if verdict.within is None else math.sqrt(noise)))
             if WORDS.index(word) < WORDS.index(strength_word(error)):
                 return _better("pairs", word, cost)
     return None
@@ -77,7 +78,8 @@ def _foreseen(settings: TableSettings, terms: Terms, rows: int) -> Foreseen | No
 
 def _amount(settings: TableSettings) -> str:
     request = settings.request
-    return f"epsilon {float(request.epsilon):.3g}" if request.epsilon else f"rho {float(request.rho or 0):.3g}"
+    named, amount = ("epsilon", request.epsilon) if request.epsilon else ("rho", request.rho or 0)
+    return f"{named} {float(f'{float(amount):.3g}'):g}"
 
 
 def _more(settings: TableSettings, times: Fraction) -> TableSettings | None:

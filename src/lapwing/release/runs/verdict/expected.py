@@ -105,8 +105,8 @@ def expected_quality(schema: Schema, found: ReleaseEvidence, rng: np.random.Gene
 def _trend(seen: Sequence["_Pair"], found: ReleaseEvidence, shape: float) -> float | None:
     """Return the mean similarity of strong pairs, with those that nobody saw; None where no pair is strong."""
     likeness = [each.likeness for each in seen if each.likeness is not None]
-    told = len(found.pairs) + len(found.led)
-    unseen = UNSEEN * (1 - told / max(1, math.comb(len(found.columns), 2))) * (len(likeness) + 1)
+    told, pairs = len(found.pairs) + len(found.led), math.comb(len(found.columns), 2)
+    unseen = UNSEEN * (1 - told / pairs) * (len(likeness) + 1) if pairs else 0.0
     if not likeness and unseen <= 0:
         return None
     noise = _median([each.sd for each in found.pairs.values()])
