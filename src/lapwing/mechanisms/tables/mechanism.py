@@ -30,7 +30,7 @@ from lapwing.schema.short import short
 Least = Literal["total", "largest"]
 
 _BYTES_PER_CELL = 150  # of all tables, measured at 2,500,000 cells
-_SECONDS_PER_CELL = 2e-5
+_SECONDS_PER_CELL = 2e-5  # measured with 10,000 to 400,000 groups of a column
 
 
 @dataclass(frozen=True, slots=True)
