@@ -55,18 +55,8 @@ WHOLE: Final = (
 """What the whole text of a certificate has; keys that `describe_certificate` gives."""
 
 SHORT: Final = (
-    *(
-        "verdict",
-        "quotable",
-        "not_for",
-        "release",
-        "promise",
-        "cost",
-        "together",
-        "not_protected",
-        "attack",
-        "recorded_alone",
-    ),
+    *("verdict", "quotable", "not_for", "release", "promise"),
+    *("cost", "together", "not_protected", "attack", "recorded_alone"),
 )
 """What is to be read first; in a notebook, in reports, on paper and in the studio the same."""
 
@@ -156,12 +146,8 @@ def short_lines(whole: Certificate) -> list[str]:
     if len(files) > _FILES:
         files = [*files[: _FILES - 1], say("issued.more_files", count=len(files) - _FILES + 1)]
     people = " ".join(found.lines("prepared_by", "approved_by"))
-    keys = SHORT[2:-1]
     return [
-        *found.lines("verdict"),
-        *found.lines("quotable"),
-        *found.lines("not_for"),
-        *(line for key in keys for line in found.lines(key)),
+        *(line for key in SHORT[:-1] for line in found.lines(key)),
         *files,
         *[people] * bool(people),
         f"{found.lines('recorded_alone')[0]} {found.text('warnings')}",
