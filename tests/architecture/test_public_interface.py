@@ -66,7 +66,7 @@ GONE = {
     "Synthesizer.fit_sample(self, data, n=None)": "X and y, as scikit-learn has them",
     "evaluate(real, synthetic, schema, *, target=None, by=(), test=None, model=None, epsilon=None, delta=None, "
     "rho=None, neighbours='add-remove', expected_rows=None, ledger=None, dataset=None, transcript=None, "
-    "seed=0)": "it takes progress too",
+    "seed=0)": "it takes progress too, and the model's schema",
     "load_linked(path, kind='path')": "load",
     "synthesize_linked(parent, child, schema, *, epsilon=None, delta=None, rho=None, parent_share=0.5, "
     "parent_mechanism=None, child_mechanism=None, expected_parents=None, expected_children=None, ledger=None, "
@@ -176,9 +176,9 @@ ADDED = [
     "Synthesizer.fit_sample(self, X, n=None)",
     "Synthesizer.get_params(self, deep=True)",
     "Synthesizer.set_params(self, **params)",
-    "evaluate(real, synthetic, schema, *, target=None, by=(), test=None, model=None, epsilon=None, delta=None, "
-    "rho=None, neighbours='add-remove', expected_rows=None, ledger=None, dataset=None, transcript=None, seed=0, "
-    "progress=None)",
+    "evaluate(real, synthetic, schema=None, *, target=None, by=(), test=None, model=None, epsilon=None, "
+    "delta=None, rho=None, neighbours='add-remove', expected_rows=None, ledger=None, dataset=None, transcript=None, "
+    "seed=0, progress=None)",
     "plan(schema, *, expected_rows, epsilon=None, delta=None, rho=None, mechanism=None, neighbours='add-remove', "
     "public_tables=None, prior=None, memory=None, shares=None)",
     "resume(transcript, data, *, schema=None, memory=None, progress=None)",

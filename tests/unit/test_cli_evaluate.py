@@ -148,3 +148,20 @@ def test_the_ledger_has_a_line_and_repeating_with_the_transcript_adds_none():
     assert (first.status, first.err) == (0, "")
     assert again.out == first.out
     assert lapwing("ledger", "history", "people", "--ledger", "budget.db").out.count("evaluation") == 1
+
+
+def test_the_release_brings_the_schema_that_it_learned(folder, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    real = folder / "real.parquet"
+    assert lapwing("synthesize", real, "--epsilon", "3", "-o", "rows.csv", "--model", "m.lapwing").status == 0
+
+    found = lapwing("evaluate", real, "rows.csv", "--model", "m.lapwing")
+    assert found.status == 0
+    assert found.out.startswith("internal - do not publish\nQuality ")
+    release = lw.load("m.lapwing")
+    given = lw.evaluate(real, "rows.csv", release.schema).to_dict()
+    assert lw.evaluate(real, "rows.csv", model=release).to_dict() == given
+
+    assert "missing option '--schema', or --model" in lapwing("evaluate", real, "rows.csv").error
+    with pytest.raises(lw.ParameterError, match="schema is missing; give it, or as model the release"):
+        lw.evaluate(real, "rows.csv")

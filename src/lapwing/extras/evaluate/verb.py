@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import overload
+from typing import cast, overload
 
 from lapwing.errors import ParameterError
 from lapwing.extras.evaluate.bought import BoughtEvaluation, read_bought_settings, run_evaluation
@@ -34,7 +34,7 @@ from lapwing.typing import IntoFrame, PathLike, ProgressLike, Relation, SchemaLi
 def evaluate(
     real: IntoFrame | Mapping[str, IntoFrame],
     synthetic: IntoFrame | Mapping[str, IntoFrame],
-    schema: SchemaLike,
+    schema: SchemaLike | None = None,
     *,
     target: str | None = None,
     by: str | Sequence[str] = (),
@@ -83,7 +83,7 @@ def evaluate(
 def evaluate(
     real: IntoFrame | Mapping[str, IntoFrame],
     synthetic: IntoFrame | Mapping[str, IntoFrame],
-    schema: SchemaLike,
+    schema: SchemaLike | None = None,
     *,
     target: str | None = None,
     by: str | Sequence[str] = (),
@@ -111,7 +111,7 @@ def evaluate(
     real, synthetic : path, list of paths, pandas, Polars (eager or lazy) or PyArrow table
         Both with every modelled column of the schema, and at least one row. Of more than 262,144 rows most figures are
         those of so many, and say so. Linked tables by name, as for `lapwing.synthesize`, with keys.
-    schema : path, dict or Schema
+    schema : path, dict or Schema, default the model's
         Says what the columns hold. All rows are compared, also where it names a privacy unit; with a budget, at most
         ``maxRows`` rows of each unit.
     target : str, optional
@@ -125,7 +125,8 @@ def evaluate(
         the disclosure checks with. Without them a fifth of the real rows is held back to test predictions, and the
         ceiling is trained on the others.
     model : path or Release, optional
-        The release that the synthetic table was drawn from: the report then shows it too.
+        The release that the synthetic table was drawn from: the report then shows it too, and its schema serves where
+        none is given, such as one that was learned.
     epsilon, delta, rho : number, optional
         The budget, as for `lapwing.synthesize`: it is spent in equal parts on the mean total variation of 1-way, 2-way
         and 3-way marginals, and on the number of rows where that is neither public nor expected.
@@ -193,7 +194,10 @@ def evaluate(
     >>> [(round(each.mean, 3), each.upper - each.lower < 0.1) for each in noisy.variations]
     [(0.5, True), (0.5, True)]
     """
-    checked = Schema.load(schema)
+    release = _release(model)
+    if schema is None and release is None:
+        raise ParameterError("schema is missing; give it, or as model the release with its schema", code="LW317")
+    checked = Schema.load(release.schema if schema is None and release is not None else cast("SchemaLike", schema))
     if checked.linked is not None:
         others = (test, model, epsilon, delta, rho, expected_rows, ledger, dataset, transcript)
         if any(each is not None for each in others):
@@ -232,7 +236,7 @@ def evaluate(
         )
     checked, chosen = usable_schema(checked), chosen_seed(seed)
     names = _names(by)
-    released = _released(model, checked)
+    released = () if release is None else _released(release, checked)
     with following(progress, first="reading", of=say("step.of")):
         findings = compare_with_real(
             real,
@@ -284,15 +288,19 @@ def _linked(
     return Evaluation(parts=found.value)
 
 
-def _released(model: object, schema: Schema) -> tuple[Section, ...]:
-    """Return what the report says of the release itself; nothing where no model was given."""
-    if model is None:
-        return ()
-    if not isinstance(model, str | Path | Release):
+def _release(model: object) -> Release | None:
+    """Return the release that rows were drawn from, if one is given."""
+    if model is None or isinstance(model, Release):
+        return model
+    if not isinstance(model, str | Path):
         raise ParameterError(
             f"model must be a path to a saved release, or a Release, got {type(model).__name__}", code="LW304"
         )
-    release = model if isinstance(model, Release) else load(model)
+    return load(model)
+
+
+def _released(release: Release, schema: Schema) -> tuple[Section, ...]:
+    """Return what the report says of the release itself."""
     own, wanted = ({field.name for field in each.columns} for each in (release.schema, schema))
     if own != wanted:
         odd = quote(min(own ^ wanted))

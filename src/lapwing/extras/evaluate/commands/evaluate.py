@@ -30,12 +30,12 @@ def evaluate(
         ),
     ],
     synthetic: Annotated[str | None, argument("SYNTHETIC", "The synthetic table, likewise.", is_optional=True)],
-    schema: options.SchemaFile,
+    schema: Annotated[Path | None, option("--schema", "S.json", "The schema; without it, that of --model.")] = None,
     sql: Sql = None,
     db: Database = None,
     model: Annotated[
         Path | None,
-        option("--model", "M.lapwing", "The release that SYNTHETIC was drawn from, for the report."),
+        option("--model", "M.lapwing", "The release that SYNTHETIC was drawn from: for the report, and its schema."),
     ] = None,
     report: Annotated[
         Path | None,
@@ -88,7 +88,9 @@ def evaluate(
     if synthetic is None and sql is None:
         raise options.misuse("missing argument 'SYNTHETIC'", context, code="LW903")
     own = real if synthetic is not None else None
-    table, made, checked = _tables(own, real if synthetic is None else synthetic, schema, (sql, db), context)
+    table, made, checked = _tables(
+        own, real if synthetic is None else synthetic, _schema(schema, model, context), (sql, db), context
+    )
     schemas = checked.tables if checked.linked is None else checked.linked.coded
     groups = options.known_names(by or (), [name for each in schemas.values() for name in each.names])
     forms = [(path, form) for path, form in ((metrics, _json), (report, _html)) if path is not None]
@@ -138,10 +140,21 @@ def evaluate(
         speaker(context, quiet)(say("bought.unrecorded"))
 
 
+def _schema(schema: Path | None, model: Path | None, context: typer.Context) -> "Path | Schema":
+    """Return what describes the tables; the schema of the model where no other is given."""
+    from lapwing.release.loading import load  # noqa: PLC0415
+
+    if schema is not None:
+        return schema
+    if model is None:
+        raise options.misuse("missing option '--schema', or --model with one", context, code="LW903")
+    return load(model).schema
+
+
 def _tables(
     real: str | None,
     synthetic: str,
-    schema: Path,
+    schema: "Path | Schema",
     query: tuple[str | None, str | None],
     context: typer.Context,
 ) -> tuple[Any, Any, "Schema"]:
@@ -152,7 +165,10 @@ def _tables(
     from lapwing.schema.schemas import Schema  # noqa: PLC0415
 
     sql, db = query
-    linked = linked_schema(schema, [real] if real else [], [sql] if sql else [], db, context)
+    if isinstance(schema, Schema):
+        linked = schema.linked
+    else:
+        linked = linked_schema(schema, [real] if real else [], [sql] if sql else [], db, context)
     if linked is not None and not linked.is_events:
         if real is None:
             raise options.misuse("linked tables are of a folder or database; leave --sql out", context, code="LW903")
