@@ -144,7 +144,7 @@ ADDED = [
     "Release.plot(self, columns=None)",
     "Schema(*, fields=(), privacy_unit=None, is_draft=False, name='', questions=(), purchases=(), weight=None, "
     "public_tables=(), rules=(), dialect=Dialect(delimiter=None, quote_char='\"', encoding=None, header=True, "
-    "skip_rows=0, sheet=None, names=()), linked=None)",
+    "skip_rows=0, skip_footer=0, trim=False, ignore_case=False, sheet=None, names=()), linked=None)",
     "Schema.as_written_out",
     "Schema.dialect",
     "Schema.names_every_unit",

@@ -4,6 +4,7 @@ import csv
 import datetime as dt
 import gzip
 import io
+import json
 import re
 
 import openpyxl
@@ -19,6 +20,7 @@ from lapwing.extras.evaluate.internal.schemas import draft_schema
 from lapwing.extras.evaluate.internal.suggestions import frequent_texts, look, suggest
 from lapwing.rows.cells import UNREADABLE, Texts, decimals
 from lapwing.rows.codec import encode
+from lapwing.rows.entry import source_of
 from lapwing.rows.source import all_codes, code_table
 from lapwing.rows.spelling import speller
 from lapwing.schema.files import field_from
@@ -435,3 +437,65 @@ def test_texts_with_white_space_at_their_ends_are_shown_in_quotes(tmp_path):
     found = frequent_texts(path, draft_schema(path).value, "sex", 20).value
 
     assert {in_full(text): count for text, count in found} == {"male": 20, '"male "': 20}
+
+
+MESSY = [["sex", "n", "when"], ["Male ", " 3", "2020-01-01T10:00"], ["MALE", "4", ""], ["f", "k.a. ", ""]]
+FOOTER = [["Total", "7", ""], ["", "Source: register", ""]]
+
+
+def in_csv(place, rows):
+    (place / "rows.csv").write_text("\n".join(map(",".join, rows)))
+    return place / "rows.csv"
+
+
+def in_workbook(place, rows):
+    book = openpyxl.Workbook()
+    for row in rows:
+        book.active.append(row)
+    book.save(place / "rows.xlsx")
+    return place / "rows.xlsx"
+
+
+def in_json_lines(place, rows):
+    names, *below = rows
+    lines = [json.dumps(dict(zip(names, row, strict=True))) for row in below]
+    (place / "rows.jsonl").write_text("\n".join(lines))
+    return place / "rows.jsonl"
+
+
+@pytest.mark.parametrize(("write", "footer"), [(in_csv, FOOTER), (in_workbook, FOOTER), (in_json_lines, [])])
+@pytest.mark.parametrize("chunk", [1, 2, 9])
+def test_white_space_case_and_rows_of_totals_are_what_the_dialect_says(tmp_path, write, footer, chunk):
+    fields = [
+        {"name": "sex", "type": "string", "categories": ["Male", "F"]},
+        bounded("integer", 0, 9, missingValues=["", "k.a."]) | {"name": "n"},
+        bounded("datetime", "2020-01-01", "2020-12-31") | {"name": "when"},
+    ]
+    dialect = {"trim": True, "ignoreCase": True, "skipFooter": len(footer)}
+    schema = Schema.from_dict({"dialect": dialect, "fields": fields})
+    source = code_table(write(tmp_path, MESSY + footer), schema)
+    codes = all_codes(source, schema)
+
+    read = source_of(write(tmp_path, MESSY + footer)).open(schema)
+    texts = [part[name].values.to_list() for part in read.chunks(["sex", "n"], chunk) for name in ("sex", "n")]
+    assert [cell for part in texts[::2] for cell in part] == ["Male", "Male", "F"]
+    assert [cell for part in texts[1::2] for cell in part] == ["3", "4", "k.a."]
+    assert codes["sex"].tolist() == [0, 0, 1]
+    assert codes["n"].tolist() == [3, 4, schema.field("n").domain.last]
+    assert codes["when"][0] < schema.field("when").domain.last  # the T of a moment is no text whose case is ignored
+
+
+def test_texts_that_nobody_lists_are_learned_without_their_case(tmp_path):
+    path = in_csv(tmp_path, [["town", "n"], *([town, "1"] for town in ["Bern", "BERN", "bern "] * 200)])
+    dialect = {"trim": True, "ignoreCase": True}
+    fields = [{"name": "town", "type": "string", "provenance": "dp"}]
+    schema = Schema.load_draft({"dialect": dialect, "fields": fields, "draft": True})
+
+    assert Schema.learn(path, schema, epsilon=20, delta=1e-9).field("town").categories == ("bern", "(other)")
+
+
+@pytest.mark.parametrize(("kept", "said"), [(1, 2), (9, 0)])
+def test_a_table_shorter_than_its_footer_has_no_row(tmp_path, kept, said):
+    schema = Schema.from_dict({"dialect": {"skipFooter": kept}, "fields": [bounded("integer", 0, 9) | {"name": "n"}]})
+
+    assert code_table(in_csv(tmp_path, [["n"], ["1"], ["2"], ["3"]]), schema).rows == said

@@ -31,6 +31,7 @@ from lapwing.rows.files import (
     is_typed,
     open_file,
 )
+from lapwing.rows.formats import Spellings
 from lapwing.rows.frames import LazyReader, Types, arrow_reader, batch_reader, pandas_reader, polars_reader
 from lapwing.rows.guard import bounded, run_guarded
 from lapwing.rows.kinds import Held, Kind, can_fit
@@ -187,7 +188,20 @@ class Source(Origin):
 def _open_file(path: Path, schema: Schema) -> TableFile:
     names = schema.dialect.names or [field.name for field in schema.fields]
     listed = {field.name: (*field.special, *(field.categories or ())) for field in schema.fields}
-    return open_file(path, schema.dialect, names, listed)
+    return open_file(path, schema.dialect, names, listed, _spellings(schema))
+
+
+def _spellings(schema: Schema) -> Spellings:
+    """Return the columns in which case is ignored, and the texts that the schema knows of them.
+
+    Prefixes are codes, in which case may tell.
+    """
+    texts = [each for each in schema.columns if each.type == "string" and not each.folds]
+    return {
+        each.name: [text for text in (*(each.categories or ()), *each.missing_values) if isinstance(text, str)]
+        for each in texts
+        if schema.dialect.ignore_case
+    }
 
 
 def source_of(data: object) -> Source:

@@ -13,7 +13,7 @@ import polars as pl
 from lapwing.errors import DataError
 from lapwing.on_demand import extra
 from lapwing.rows.cells import RawColumn
-from lapwing.rows.formats import CsvFile, JsonLinesFile
+from lapwing.rows.formats import CsvFile, JsonLinesFile, Spellings
 from lapwing.rows.frames import LazyReader, arrow_types, batch_chunks, polars_held
 from lapwing.rows.guard import run_guarded
 from lapwing.rows.kinds import Held
@@ -212,24 +212,25 @@ def open_file(
     dialect: Dialect = PLAIN_FILE,
     names: Sequence[str] = (),
     listed: Mapping[str, Sequence[object]] = MappingProxyType({}),
+    spellings: Spellings = MappingProxyType({}),
 ) -> TableFile:
     """Return a file ready to read, of which only names and types were looked at.
 
     names: of the columns, if no line has them; listed: values of each column that are values even where the file's
-    author declared them as missing.
+    author declared them as missing; spellings: of columns in which case is ignored.
     """
     suffix = _suffix(path) or ".csv"
     if suffix in _TYPED:
         return TypedFile([path], _TYPED[suffix])
     if suffix in _JSON_LINES:
-        return JsonLinesFile(path, dialect, names)
+        return JsonLinesFile(path, dialect, names, spellings)
     if suffix in EXCEL:
-        workbook: OtherFile = extra("workbooks").ExcelFile(path, dialect, names)
+        workbook: OtherFile = extra("workbooks").ExcelFile(path, dialect, names, spellings)
         return workbook
     if suffix in PROGRAMS:
         statistics: OtherFile = extra("statistics files").StatisticsFile(path, dialect, listed)
         return statistics
-    return CsvFile(path, _CSV_SEPARATORS[suffix], dialect, names)
+    return CsvFile(path, _CSV_SEPARATORS[suffix], dialect, names, spellings)
 
 
 def is_typed(path: Path) -> bool:

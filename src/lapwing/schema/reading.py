@@ -166,6 +166,12 @@ class Dialect:
         Whether the first row holds the names of the columns; else they are those of the schema's fields, in order.
     skip_rows : int, default 0
         Lines before the first row.
+    skip_footer : int, default 0
+        Rows at the end that are none, such as one of totals: those of each file.
+    trim : bool, default False
+        Whether white space at the ends of cells is no part of them.
+    ignore_case : bool, default False
+        Whether texts that differ in case alone are one: the one that the field lists, else the one in lower case.
     sheet : str or None
         Of a workbook: the name of the sheet; None for the first.
     names : tuple of str
@@ -182,6 +188,9 @@ class Dialect:
     encoding: str | None = None
     header: bool = True
     skip_rows: int = 0
+    skip_footer: int = 0
+    trim: bool = False
+    ignore_case: bool = False
     sheet: str | None = None
     names: tuple[str, ...] = ()
 
@@ -195,7 +204,10 @@ class Dialect:
         if self.encoding is not None and not _is_encoding(own.text("encoding")):
             raise own.wrong("encoding", 'be the name of a text encoding, such as "latin-1"')
         object.__setattr__(self, "header", own.flag("header", True))
-        object.__setattr__(self, "skip_rows", own.whole("skipRows", 0, usual=0))
+        for key in ("trim", "ignoreCase"):
+            object.__setattr__(self, _DIALECT_KEYS[key], own.flag(key))
+        for key in ("skipRows", "skipFooter"):
+            object.__setattr__(self, _DIALECT_KEYS[key], own.whole(key, 0, usual=0))
         own.text("sheet", "-", is_name=True)
 
     def to_dict(self) -> dict[str, Any]:
@@ -205,7 +217,8 @@ class Dialect:
 
 _DIALECT_KEYS: Final = {
     **{"delimiter": "delimiter", "quoteChar": "quote_char", "encoding": "encoding", "header": "header"},
-    **{"skipRows": "skip_rows", "sheet": "sheet"},
+    **{"skipRows": "skip_rows", "skipFooter": "skip_footer", "trim": "trim", "ignoreCase": "ignore_case"},
+    "sheet": "sheet",
 }
 DIALECT_KEYS: Final = tuple(_DIALECT_KEYS)
 PLAIN_FILE: Final = Dialect()

@@ -15,7 +15,7 @@ from lapwing.errors import DataError, LapwingError
 from lapwing.extras.connect.tables import workbook_cells
 from lapwing.extras.connect.tables.workbook_cells import MOST_CELLS, MOST_CHARACTERS, read_back
 from lapwing.rows.cells import RawColumn, text_of, texts
-from lapwing.rows.formats import BEYOND, EXACT
+from lapwing.rows.formats import BEYOND, EXACT, Spellings, spelled
 from lapwing.rows.guard import run_guarded
 from lapwing.rows.kinds import Held
 from lapwing.schema.reading import Dialect
@@ -29,9 +29,11 @@ class ExcelFile:
     held: Mapping[str, Held] = MappingProxyType({})
     known_rows: int | None = None
 
-    def __init__(self, path: Path, dialect: Dialect, names: Sequence[str] = ()) -> None:
+    def __init__(
+        self, path: Path, dialect: Dialect, names: Sequence[str] = (), spellings: Spellings = MappingProxyType({})
+    ) -> None:
         self.path = path
-        self._dialect = dialect
+        self._dialect, self._spellings = dialect, spellings
         self._what = f"file {quote(str(path))} cannot be read as an Excel or OpenDocument workbook"
         self._columns = list(names)
         if dialect.header:
@@ -43,12 +45,13 @@ class ExcelFile:
         """Yield the columns' cells, at most `rows` rows at a time."""
         positions = {name: self._columns.index(name) for name in columns if name != BEYOND}
         below = run_guarded(self._what, lambda: list(self._rows()))[int(self._dialect.header) :]
+        below = below[: max(0, len(below) - self._dialect.skip_footer)]
         for start in range(0, len(below), rows):
             part = below[start : start + rows]
-            found: dict[str, RawColumn] = {
-                name: texts(row[at] if at < len(row) else None for row in part) for name, at in positions.items()
-            }
-            yield found | ({BEYOND: texts(map(self._beyond, part))} if BEYOND in columns else {})
+            found = {name: texts(row[at] if at < len(row) else None for row in part) for name, at in positions.items()}
+            yield spelled(found, self._dialect, self._spellings) | (
+                {BEYOND: texts(map(self._beyond, part))} if BEYOND in columns else {}
+            )
 
     def _beyond(self, row: list[object]) -> object:
         """Return the first cell of a row that stands under no name, if it has one."""
