@@ -97,7 +97,7 @@ def compared(rows: pl.DataFrame, release: lw.Release) -> Iterator[dict[str, obje
     yield {
         "mechanism": release.certificate.mechanism,
         "rows": release.certificate.released_rows,
-        "learnt": learnt_pairs(release.noisy),
+        "learnt": len(learnt_pairs(release.noisy, schema)),
         **figures("forecast", (expected.shape, expected.trend, expected.score, expected.share), words(expected)),
         **figures("measured", (true.shape, true.trend, true.score, true.share_error), true_words(true)),
         "strong": expected.strong,

@@ -243,7 +243,7 @@ def test_flags_that_say_the_same_are_kept_where_tables_of_two_would_drown(gaps) 
         ]
     )
     assert pair_error(model, data) < 0.5 * independent
-    assert led_pairs(answers, model) >= {frozenset(pair) for pair in combinations(look.columns, 2)}
+    assert led_pairs(answers, model, schema) >= {frozenset(pair) for pair in combinations(look.columns, 2)}
 
 
 @pytest.mark.parametrize(

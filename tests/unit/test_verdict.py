@@ -1,5 +1,6 @@
 """The verdict on a release: from released numbers alone, the same everywhere, and near the truth."""
 
+import itertools
 import json
 import math
 from dataclasses import replace
@@ -160,7 +161,7 @@ def test_pairs_that_a_near_prior_told_of_are_found_though_none_was_counted(near)
     frame, release = near
     verdict, true = release.certificate.verdict, measured(frame, release)
 
-    assert led_pairs(release.noisy, release.model)
+    assert led_pairs(release.noisy, release.model, release.schema)
     assert verdict.learnt == 0
     assert 0 < len(true.relations) - 3 <= verdict.strong <= len(true.relations) + 3
     assert verdict.relations in ("good", "fair", "weak")
@@ -173,7 +174,7 @@ def test_a_far_prior_tells_of_no_pair():
     _, release = learning(turned, epsilon="0.2")
 
     assert [each for each in release.noisy if isinstance(each.question, TableDistances)]
-    assert not led_pairs(release.noisy, release.model)
+    assert not led_pairs(release.noisy, release.model, release.schema)
 
 
 def test_of_several_priors_the_farthest_counts_as_no_answer_tells_which_is_followed(near):
@@ -209,7 +210,7 @@ def test_it_is_a_function_of_released_numbers(precise):
 
     assert found[0] == found[1]
     assert found[0].shape == release.certificate.verdict.shape
-    assert learnt_pairs(release.noisy) == 10
+    assert len(learnt_pairs(release.noisy, release.schema)) == 10
 
 
 def test_no_answer_is_no_forecast(precise):
@@ -243,13 +244,9 @@ def test_what_is_too_large_to_be_judged_is_released_all_the_same(monkeypatch):
 
 
 def test_rows_that_may_all_be_noise_are_good_for_nothing():
-    """Half of all such releases have no row at all, and no grade."""
-    found = [
-        lw.synthesize(chained(500), SCHEMA, epsilon="0.000001", mechanism="Independent", seed=3) for _ in range(12)
-    ]
-    some = [release for release in found if release.model.rows]
+    """Half of all such releases have no row at all."""
+    some = [lw.synthesize(chained(500), SCHEMA, epsilon="0.000001", mechanism="Independent", seed=3) for _ in range(12)]
 
-    assert all(release.certificate.verdict is None for release in found if not release.model.rows)
     for release in some:
         assert release.certificate.verdict.is_weak
         assert release.certificate.verdict.relations == "unknown"
@@ -267,6 +264,69 @@ def test_single_columns_are_graded_by_how_far_a_typical_share_is_off(error, word
 @pytest.mark.parametrize(("error", "word"), [(0.06, "good"), (0.15, "fair"), (0.3, "weak"), (None, "unknown")])
 def test_relations_are_graded_by_how_far_their_strength_is_off(error, word):
     assert strength_word(error) == word
+
+
+# -- What is public is known.
+
+
+def counted(frame, *columns):
+    """Return the counts of some columns as a public table."""
+    cells = pl.DataFrame(list(itertools.product(range(LEVELS), repeat=len(columns))), columns, orient="row")
+    sizes = cells.join(frame.group_by(columns).len("count"), on=columns, how="left").fill_null(0)
+    written = sizes.with_columns(pl.format("{}..{}", name, name).alias(name) for name in columns)
+    return lw.PublicTable.from_frame(written, source="a register")
+
+
+def test_a_public_total_is_no_noise_however_little_the_counts_tell():
+    frame = chained(2000)
+    few = frame.head(1000)
+    for public, epsilon in ((counted(few, "a"), 1), (counted(frame, "a"), "0.01")):
+        verdict = lw.synthesize(frame, SCHEMA, epsilon=epsilon, seed=3, public_tables=[public]).certificate.verdict
+        assert "not_for_anything" not in codes_of(verdict)
+        assert verdict.shape > 0.5
+
+
+def test_a_number_of_rows_that_the_terms_make_public_is_no_noise():
+    release = lw.synthesize(chained(2000), SCHEMA, epsilon="0.001", neighbours="replace-one", seed=3)
+    assert "not_for_anything" not in codes_of(release.certificate.verdict)
+
+
+def test_public_tables_are_exact_and_their_pairs_are_counted():
+    frame = chained(2000).select("a", "b")
+    schema = {"fields": SCHEMA["fields"][:2]}
+    verdict = lw.synthesize(
+        frame, schema, epsilon="0.01", seed=3, public_tables=[counted(frame, "a", "b")]
+    ).certificate.verdict
+
+    assert (verdict.shares, verdict.relations) == ("good", "good")
+    assert (verdict.learnt, verdict.pairs, verdict.strong) == (1, 1, 1)
+    assert verdict.score > 0.99
+    assert "not_for_rare_values" not in codes_of(verdict)
+
+
+def test_a_public_pair_tells_nothing_of_the_others():
+    frame, budget = chained(2000), {"epsilon": "0.1", "delta": "1e-9", "seed": 3}
+    with_pair, without = (
+        lw.synthesize(frame, SCHEMA, public_tables=tables, **budget).certificate.verdict
+        for tables in ([counted(frame, "a", "b")], [])
+    )
+
+    assert (with_pair.learnt, without.learnt) == (1, 0)
+    assert without.trend < with_pair.trend < 0.9
+
+
+def test_a_column_of_one_possible_value_is_exact_and_related_to_none():
+    only = {"name": "k", "type": "integer", "constraints": {"minimum": 3, "maximum": 3, "required": True}}
+    frame = chained(2000).with_columns(k=pl.lit(3))
+    alone, beside = (
+        lw.synthesize(frame.select(names), {"fields": fields}, epsilon=1, seed=3).certificate.verdict
+        for names, fields in ((["k"], [only]), (["a", "k"], [SCHEMA["fields"][0], only]))
+    )
+
+    assert alone.shape == 1.0
+    assert alone.share_error < 1e-4
+    assert (alone.pairs, beside.pairs) == (0, 0)
+    assert alone.relations is beside.relations is None
 
 
 # -- The certificate's part of it.

@@ -275,10 +275,13 @@ def shares_text(error: float) -> str:
 
 
 _WHOLE: Final = 0.1  # from here on points are whole
+_LEAST_POINTS: Final = 0.01
 
 
 def points_text(error: float) -> str:
     """Return a share in percentage points, with two digits that count."""
+    if 100 * error < _LEAST_POINTS:
+        return say("verdict.least_points", points=_LEAST_POINTS)
     return f"{100 * error:.2g}" if error < _WHOLE else f"{100 * error:.0f}"
 
 

@@ -16,8 +16,10 @@ from lapwing.model.model import ReleasedModel
 from lapwing.release.runs.better import better_budget
 from lapwing.release.runs.generators import generator
 from lapwing.release.runs.settings import TableSettings
-from lapwing.release.runs.verdict.counted import learnt_pairs, release_evidence
+from lapwing.release.runs.verdict.counted import learnt_pairs, release_evidence, varying
 from lapwing.release.runs.verdict.expected import expected_quality
+from lapwing.schema.public_tables.cells import public_columns, public_total
+from lapwing.schema.schemas import Schema
 
 _ROWS_FAILURE = Fraction(1, 20)
 _TRIPLE = 3  # columns
@@ -34,9 +36,10 @@ def verdict_of(
     paid for here: what is too large to be judged has no verdict, and ends nothing.
     """
     schema, rng = settings.schema, generator(settings.seed, "verdict")
-    learnt, pairs = learnt_pairs(answers), math.comb(len(schema.columns), 2)
-    within = rows_within(answers, model.rows, _ROWS_FAILURE)
-    if model.rows and within is not None and within[0] >= model.rows:
+    learnt, pairs = len(learnt_pairs(answers, schema)), math.comb(len(varying(schema)), 2)
+    are_public = terms.rows is not None or public_total(schema) is not None
+    within = None if are_public else rows_within(answers, model.rows, _ROWS_FAILURE)
+    if within is not None and within[0] >= model.rows:
         nothing = (Notice("not_for_anything"),)
         return Verdict(shape=0.0, share_error=1.0, learnt=learnt, pairs=pairs, not_for=nothing)
     try:
@@ -59,15 +62,16 @@ def verdict_of(
     )
     rows = terms if terms.rows is not None else replace(terms, expected_rows=max(1, model.rows))
     better = better_budget(settings, rows, verdict, model.rows)
-    return replace(verdict, better=better, not_for=_not_for(answers, verdict, len(schema.columns)))
+    return replace(verdict, better=better, not_for=_not_for(answers, verdict, schema))
 
 
-def _not_for(answers: Sequence[Answer], verdict: Verdict, columns: int) -> tuple[Notice, ...]:
+def _not_for(answers: Sequence[Answer], verdict: Verdict, schema: Schema) -> tuple[Notice, ...]:
     """Return what these rows should not be used for."""
-    found = []
-    noise = [table.law.sd for table in plain_tables(answers, ways=1)]
-    if noise:
-        found.append(Notice("not_for_rare_values", {"rows": math.ceil(_LEAST_SEEN * max(noise))}))
+    found, columns, public = [], len(varying(schema)), public_columns(schema)
+    noise = [each.law.sd for each in plain_tables(answers, ways=1) if not set(each.columns).issubset(public)]
+    rare = math.ceil(_LEAST_SEEN * max(noise, default=0.0))
+    if rare > 1:
+        found.append(Notice("not_for_rare_values", {"rows": rare}))
     if verdict.shares == "weak":
         found.append(Notice("not_for_single_values"))
     if verdict.relations == "unknown" or (verdict.within is None and verdict.weakest == 1):

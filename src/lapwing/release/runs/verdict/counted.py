@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -13,10 +13,13 @@ from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.questions.second_moment.question import SecondMoment
 from lapwing.kernel.questions.shared.cells import CellTree
 from lapwing.kernel.questions.table_distances.question import TableDistances
-from lapwing.model.evidence import MeasuredTable, Side, views
+from lapwing.model.evidence import AskedTable, MeasuredTable, Side, views
 from lapwing.model.model import ReleasedModel
+from lapwing.release.queries import public_counts
 from lapwing.release.runs.verdict.drawn import ModelDraws
-from lapwing.schema.groupings.grouping import Grouping
+from lapwing.schema.fields import Field
+from lapwing.schema.groupings.grouping import Grouping, identity
+from lapwing.schema.public_tables.cells import coded_tables
 from lapwing.schema.schemas import Schema
 
 Pair = frozenset[str]
@@ -30,7 +33,7 @@ _SIZE: Final = math.sqrt(2 / math.pi)  # mean size of Gaussian noise of deviatio
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class ShownCounts:
-    """What noisy counts show of some columns: the groupings, and the noise on a cell.
+    """What counts show of some columns: the groupings, and the noise on a cell; none on public ones.
 
     kept: share of the noise's variance that is still in the model. A fit has taken signal with the rest: the error is
     between what is kept and all of it, and taken to be their geometric mean.
@@ -78,37 +81,59 @@ def release_evidence(
 ) -> ReleaseEvidence | None:
     """Return what a release shows of its columns and pairs.
 
-    rng: public. Post-processing of released numbers: costs no budget. None where some column is in no table of noisy
-    counts and no tree of them, so that nothing is known of its noise, and where there are no rows.
+    rng: public. Post-processing of released numbers: costs no budget. None where some column is in no table of public
+    or noisy counts and no tree of them, so that nothing is known of its noise, and where there are no rows.
     """
     if not model.rows:
         return None
     drawn = ModelDraws(schema, model, rng)
-    shown = [each for answer in answers for table in views(answer) for each in _shown(table, drawn)]
+    noisy = [each for answer in answers for table in views(answer) for each in _shown(table, drawn)]
+    shown = [*_public(schema), *noisy]
     names = [field.name for field in schema.columns]
     columns = {name: tuple(each.part([name]) for each in shown if name in each.columns) for name in names}
     off = _off(answers, drawn.total)
-    led = dict.fromkeys(led_pairs(answers, model), off)
-    found = ReleaseEvidence(drawn=drawn, columns=columns, pairs=_finest_pairs(shown), led=led)
+    learnt = learnt_pairs(answers, schema)
+    led = dict.fromkeys(led_pairs(answers, model, schema), off)
+    found = ReleaseEvidence(drawn=drawn, columns=columns, pairs=_finest_pairs(shown, learnt), led=led)
     return found if all(columns.values()) else None
 
 
-def learnt_pairs(answers: Sequence[Answer]) -> int:
-    """Return how many pairs of columns noisy counts show together."""
-    return len(_counted_pairs(answers))
+def varying(schema: Schema) -> list[Field]:
+    """Return the columns that may have several values: others are related to none."""
+    domains = {field: field.domain for field in schema.columns}
+    return [field for field, each in domains.items() if each.values + each.specials + each.missing > 1]
 
 
-def led_pairs(answers: Sequence[Answer], model: ReleasedModel) -> frozenset[Pair]:
-    """Return the pairs that noisy counts do not show together, and a look does, or a prior found to be near."""
+def learnt_pairs(answers: Sequence[Answer], schema: Schema) -> frozenset[Pair]:
+    """Return the pairs of columns that noisy counts, or public ones, show together."""
+    noisy = {table.columns for answer in answers for table in views(answer)}
+    return _pairs(noisy | {each.columns for each in _public(schema)}, schema)
+
+
+def led_pairs(answers: Sequence[Answer], model: ReleasedModel, schema: Schema) -> frozenset[Pair]:
+    """Return the pairs that no counts show together, and a look does, or a prior found to be near."""
     asked = any(isinstance(answer.question, TableDistances | SecondMoment) for answer in answers)
     tables = [] if model.log_linear is None or not asked else model.log_linear.tables
-    return frozenset(frozenset(table) for table in tables if len(table) == _PAIR) - _counted_pairs(answers)
+    return _pairs((table for table in tables if len(table) == _PAIR), schema) - learnt_pairs(answers, schema)
 
 
-def _counted_pairs(answers: Sequence[Answer]) -> frozenset[Pair]:
-    """Return the pairs of columns that noisy counts show together."""
-    shown = {table.columns for answer in answers for table in views(answer)}
-    return frozenset(frozenset(pair) for columns in shown for pair in itertools.combinations(columns, _PAIR))
+def _pairs(tables: Iterable[tuple[str, ...]], schema: Schema) -> frozenset[Pair]:
+    """Return the pairs of columns in some tables that may be related."""
+    names = {field.name for field in varying(schema)}
+    pairs = (frozenset(pair) for columns in tables for pair in itertools.combinations(columns, _PAIR))
+    return frozenset(pair for pair in pairs if pair <= names)
+
+
+def _public(schema: Schema) -> Iterator[ShownCounts]:
+    """Return what is public of columns and pairs: the only value of a column, and the tables that rows hold."""
+    for field in schema.columns:
+        if field not in varying(schema):
+            yield ShownCounts(columns=(field.name,), groupings=(identity(field.domain),), sd=0.0)
+    for table in coded_tables(schema):
+        for columns in itertools.chain(*(itertools.combinations(table.columns, ways) for ways in (1, _PAIR))):
+            groupings = tuple(map(table.grouping_of, columns))
+            if public_counts(schema, AskedTable(columns, groupings))[1].all():
+                yield ShownCounts(columns=columns, groupings=groupings, sd=0.0)
 
 
 def _off(answers: Sequence[Answer], rows: float) -> float:
@@ -164,12 +189,13 @@ def _noise_share(noisy: np.ndarray, model: np.ndarray, sd: float, size: int) -> 
     return max(_LEAST_KEPT, 1 - away / max(model.size * sd**2, _RARE))
 
 
-def _finest_pairs(shown: Sequence[ShownCounts]) -> dict[Pair, ShownCounts]:
-    """Return for each pair of columns in a noisy table the finest that shows it."""
+def _finest_pairs(shown: Sequence[ShownCounts], learnt: frozenset[Pair]) -> dict[Pair, ShownCounts]:
+    """Return for each pair of columns the finest table that shows it."""
     found: dict[Pair, ShownCounts] = {}
     for table in shown:
         for columns in itertools.combinations(table.columns, _PAIR):
             pair = table.part(columns)
-            if frozenset(columns) not in found or pair.cells > found[frozenset(columns)].cells:
-                found[frozenset(columns)] = pair
+            key = frozenset(columns)
+            if key in learnt and (key not in found or pair.cells > found[key].cells):
+                found[key] = pair
     return found

@@ -28,7 +28,7 @@ from lapwing.model.quality import (
     trend_column,
     trend_within,
 )
-from lapwing.release.runs.verdict.counted import ReleaseEvidence, ShownCounts
+from lapwing.release.runs.verdict.counted import ReleaseEvidence, ShownCounts, varying
 from lapwing.schema.fields import Field
 from lapwing.schema.groupings.grouping import Grouping
 from lapwing.schema.schemas import Schema
@@ -36,6 +36,7 @@ from lapwing.schema.schemas import Schema
 _DRAWS: Final = 8  # tables that could be the real ones, for each column and pair
 _MOST_GROUPS: Final = 1024  # of a column whose counts are weighed together
 _RARE: Final = 1e-9
+_LEAST_NOISE: Final = 0.01  # rows; less could not be told from rounding
 _PAIR: Final = 2  # groups at least
 _NOISE_OF_16: Final = 0.4 * 12  # half the mean size of Gaussian noise, in the cells of 4 x 4 that margins leave free
 
@@ -86,15 +87,15 @@ class Expected:
 def expected_quality(schema: Schema, found: ReleaseEvidence, rng: np.random.Generator) -> Expected:
     """Return what to expect, by released numbers alone. rng: public."""
     columns = {field.name: _column(field, found, rng) for field in schema.columns}
-    tables = choose_tables(schema, ways=(2,), pairs=PAIRS, rng=rng)
+    tables, names = choose_tables(schema, ways=(2,), pairs=PAIRS, rng=rng), {field.name for field in varying(schema)}
     pairs = _Pairs(schema, found, columns, rng)
-    seen = [pairs.look(names) for listed in tables for names in listed]
+    seen = [pairs.look(pair) for listed in tables for pair in listed if names.issuperset(pair)]
     strong = [each for each in seen if each.likeness is not None]
     errors = [error for each in strong for error in each.errors]
     shape = mean_of(each.shape for each in columns.values())
     return Expected(
         shape=shape,
-        trend=_trend(seen, found, shape),
+        trend=_trend(seen, found, shape, math.comb(len(names), 2)),
         share=SHARE_TIMES * mean_of(each.share for each in columns.values()),
         strong=len(strong),
         within=min(1.0, WITHIN_TIMES * float(np.quantile(errors, WITHIN))) if errors else None,
@@ -102,14 +103,14 @@ def expected_quality(schema: Schema, found: ReleaseEvidence, rng: np.random.Gene
     )
 
 
-def _trend(seen: Sequence["_Pair"], found: ReleaseEvidence, shape: float) -> float | None:
+def _trend(seen: Sequence["_Pair"], found: ReleaseEvidence, shape: float, pairs: int) -> float | None:
     """Return the mean similarity of strong pairs, with those that nobody saw; None where no pair is strong."""
     likeness = [each.likeness for each in seen if each.likeness is not None]
-    told, pairs = len(found.pairs) + len(found.led), math.comb(len(found.columns), 2)
+    told = len(found.pairs) + len(found.led)
     unseen = UNSEEN * (1 - told / pairs) * (len(likeness) + 1) if pairs else 0.0
     if not likeness and unseen <= 0:
         return None
-    noise = _median([each.sd for each in found.pairs.values()])
+    noise = _median([each.sd for each in found.pairs.values() if each.sd > 0])
     hidden = 1.0 if noise is None else HIDDEN_TIMES * _NOISE_OF_16 * noise / found.drawn.total
     alike = (max(0.0, 1 - TREND_TIMES * (1 - each)) for each in likeness)
     return (math.fsum(alike) + unseen * shape * (1 - min(MOST_UNSEEN, hidden))) / (len(likeness) + unseen)
@@ -153,7 +154,7 @@ def _column(field: Field, found: ReleaseEvidence, rng: np.random.Generator) -> _
         for truth, away in zip(truths, noise, strict=True):
             if ordered:
                 # Noise that no fit took out hides where the rows are: unlike counts, their sums are not held at 0.
-                sums = np.cumsum(away[:regular]) - np.linspace(0, 1, regular) * away[:regular].sum()
+                sums = np.cumsum(away[:regular]) - np.arange(1, regular + 1) / regular * away[:regular].sum()
                 shapes.append(1 - min(1.0, float(np.abs(sums).max() / of)))
                 ends.append(_ends(truth[:regular], counts[:regular], cells, found.drawn.codes[field.name], rng))
             else:
@@ -175,7 +176,8 @@ def _noise(cells: Grouping, shown: Sequence[ShownCounts], counts: Floats, rng: n
     Each table tells of sums of cells; inside a sum a cell is taken to be of about the size that the model gives it.
     """
     if cells.groups > _MOST_GROUPS:
-        return rng.standard_normal((_DRAWS, cells.groups)) * min(each.left for each in shown)
+        finest = max(each.cells for each in shown)
+        return rng.standard_normal((_DRAWS, cells.groups)) * min(each.left for each in shown if each.cells == finest)
     starts, _, group = (np.asarray(each) for each in cells.pieces())
     first = np.zeros(cells.groups, dtype=np.uint32)
     first[group[::-1]] = starts[::-1]
@@ -184,7 +186,7 @@ def _noise(cells: Grouping, shown: Sequence[ShownCounts], counts: Floats, rng: n
         (seen,) = each.groupings
         sums = np.zeros((seen.groups, cells.groups))
         sums[seen.apply(first), np.arange(cells.groups)] = 1
-        precision += sums.T @ sums / (max(each.left, _RARE) ** 2 * max(1.0, seen.groups / cells.groups))
+        precision += sums.T @ sums / (max(each.left, _LEAST_NOISE) ** 2 * max(1.0, seen.groups / cells.groups))
     values, vectors = np.linalg.eigh(precision)
     drawn = rng.standard_normal((_DRAWS, cells.groups)) / np.sqrt(np.maximum(values, _RARE**2))
     return np.asarray(drawn @ vectors.T)
