@@ -1,5 +1,6 @@
 """A release without a schema: names and types are public; all else is learned, paid once, and tells of no one row."""
 
+import datetime as dt
 import io
 import json
 
@@ -331,6 +332,53 @@ def test_noisy_counts_say_what_the_columns_of_a_csv_file_are(tmp_path):
     kinds = {field.name: field.type for field in release.schema.fields}
     assert kinds == {"day": "date", "code": "integer", "size": "number", "mixed": "string"}
     assert {*release.schema.field("mixed").categories} >= {"V1", "V2", "12", "7"}
+
+
+@pytest.mark.parametrize(
+    ("sign", "encoding", "point", "written"),
+    [
+        (",", "utf-8", ".", "%Y-%m-%dT%H:%M:%S"),
+        (";", "cp1252", ",", "%d.%m.%Y"),
+        (";", "utf-8-sig", ".", "%Y-%m-%d"),
+        ("\t", "utf-16", ",", "%d/%m/%Y"),
+        ("|", "cp1252", ".", "%m/%d/%Y"),
+    ],
+)
+def test_the_first_line_says_how_a_csv_file_is_written_and_noisy_counts_how_its_cells_are(
+    sign, encoding, point, written, tmp_path
+):
+    days = [dt.datetime(2010, 1, 1) + dt.timedelta(hours=25 * row) for row in range(ROWS)]
+    sizes = [f"{row % 80 / 4}".replace(".", point) for row in range(ROWS)]
+    lines = [
+        sign.join((sizes[row], str(row % 7), day.strftime(written), ("Zürich", "Uri")[row % 2]))
+        for row, day in enumerate(days)
+    ]
+    (tmp_path / "d.csv").write_text("\n".join([sign.join(("Größe", "n", "Tag", "Ort")), *lines]), encoding)
+
+    release = lw.synthesize(tmp_path / "d.csv", epsilon=200, delta="1e-6", transcript=tmp_path / "t.jsonl")
+
+    fields = {field.name: field for field in release.schema.fields}
+    kinds = {name: field.type for name, field in fields.items()}
+    assert kinds == {
+        "Größe": "number",
+        "n": "integer",
+        "Tag": "date",
+        "Ort": "string",
+    }
+    assert {*fields["Ort"].categories} >= {"Zürich", "Uri"}
+    assert (fields["Größe"].minimum, fields["Größe"].maximum) == pytest.approx((0, 20), abs=3)
+    assert str(fields["Tag"].minimum) >= "2009"
+    assert str(fields["Tag"].maximum) < "2022"
+    assert lw.resume(tmp_path / "t.jsonl", tmp_path / "d.csv").sample(seed=1).equals(release.sample(seed=1))
+
+
+def test_dates_that_may_begin_with_the_day_or_the_month_are_texts(tmp_path):
+    lines = [f"{1 + row % 12:02}/{1 + row // 12 % 12:02}/2020" for row in range(ROWS)]
+    (tmp_path / "d.csv").write_text("\n".join(["day,n", *(f"{line},{row % 9}" for row, line in enumerate(lines))]))
+
+    release = lw.synthesize(tmp_path / "d.csv", **BUDGET, seed=1)
+
+    assert release.schema.field("day").type == "string"
 
 
 def test_the_command_takes_a_csv_file(tmp_path):

@@ -20,7 +20,7 @@ from lapwing.release.runs.generators import chosen_seed
 from lapwing.release.runs.learned.schemaless import SchemalessSettings, learn_schema, schemaless_settings
 from lapwing.release.runs.records import Run, RunRecords, paid_run
 from lapwing.rows.entry import Source, source_of
-from lapwing.rows.layouts import layout_of, public_columns
+from lapwing.rows.layouts import layout_of, public_columns, public_dialect
 from lapwing.rows.source import coded_table
 from lapwing.schema.scalars import safe_repr
 from lapwing.schema.schemas import Schema
@@ -39,8 +39,12 @@ def refuse_without_schema(**given: object) -> None:
 
 def read_schemaless(data: object, *, seed: int | None, transcript: Path | None, **asked: Any) -> SchemalessSettings:  # noqa: ANN401 - as `schemaless_settings`
     """Check the settings of `lapwing.synthesize` without a schema."""
-    columns = public_columns(source_of(data))
-    return schemaless_settings(columns, seed=chosen_seed(seed, transcript), is_seeded=seed is not None, **asked)
+    source = source_of(data)
+    dialect = public_dialect(source)
+    columns = public_columns(source, dialect)
+    return schemaless_settings(
+        columns, dialect, seed=chosen_seed(seed, transcript), is_seeded=seed is not None, **asked
+    )
 
 
 def release_schemaless(data: object, settings: SchemalessSettings, book: RunRecords) -> Release:

@@ -21,6 +21,7 @@ from lapwing.rows.formats import CsvFile
 from lapwing.rows.guard import run_guarded
 from lapwing.rows.kinds import FrameLayout, Kind, Like
 from lapwing.schema.fields import FieldType
+from lapwing.schema.reading import PLAIN_FILE, Dialect
 from lapwing.schema.scalars import quote, safe_repr
 from lapwing.schema.schemas import Schema
 from lapwing.schema.values import number_of
@@ -37,14 +38,35 @@ Column = Literal["boolean", "integer", "number", "date", "datetime", "string", "
 """What is public of a column: its type, "text" where it has none, "none" where no field holds what it does."""
 
 
-def public_columns(source: Source) -> dict[str, Column]:
-    """Return what is public of the columns of a table, of which no cell is looked at.
+_SIGNS: Final = (None, ";", "\t", "|")
+_ENCODINGS: Final = (None, "windows-1252")
+
+
+def public_dialect(source: Source) -> Dialect | None:
+    """Return how a text file is written, as its first line tells, which has the most names then; None of other tables.
+
+    Of its rows nothing is looked at.
+    """
+    if source.is_typed or source.form == "query" or not isinstance(open_file(source.files[0]), CsvFile):
+        return None
+    tried = [Dialect(delimiter=sign, encoding=encoding) for encoding in _ENCODINGS for sign in _SIGNS]
+    return max(tried, key=lambda dialect: _names_under(dialect, source))
+
+
+def _names_under(dialect: Dialect, source: Source) -> int:
+    """Return how many names the first line has under a dialect; none where it has a fault."""
+    file = open_file(source.files[0], dialect)
+    return 0 if header_fault(file) else len(file.names)
+
+
+def public_columns(source: Source, dialect: Dialect | None) -> dict[str, Column]:
+    """Return what is public of the columns of a table, of which no cell is looked at; dialect: of a text file.
 
     Numbers of NumPy in pandas, and its objects, have no type that counts as public: one cell of another kind makes
     numbers objects. Nor has what Polars and Arrow found nothing but null in.
     """
     if not source.is_typed:
-        return dict.fromkeys(_names(source), "text")
+        return dict.fromkeys(_names(source, dialect), "text")
     import narwhals.stable.v2 as nw  # noqa: PLC0415 - it takes long to load
 
     what = "the columns of the table cannot be read"
@@ -57,11 +79,11 @@ def public_columns(source: Source) -> dict[str, Column]:
     return found
 
 
-def _names(source: Source) -> list[str]:
+def _names(source: Source, dialect: Dialect | None) -> list[str]:
     """Return the names of columns without types."""
     if source.form == "query":
         return list(source.table.columns)
-    file = open_file(source.files[0])
+    file = open_file(source.files[0], dialect or PLAIN_FILE)
     if not isinstance(file, CsvFile):
         raise DataError(
             f"file {quote(str(file.path))} needs a schema, as its cells alone tell of which types its columns are; "

@@ -42,6 +42,7 @@ from lapwing.release.runs.misfits import misfit_warnings, of_mechanism
 from lapwing.release.runs.records import Records
 from lapwing.release.runs.settings import TableSettings
 from lapwing.schema.fields import Field
+from lapwing.schema.reading import PLAIN_FILE, Dialect
 from lapwing.schema.schemas import Schema
 from lapwing.version import VERSION, code_fingerprint
 
@@ -108,6 +109,7 @@ class LearnedSchema:
     assumed: tuple[Notice, ...]
     statements: tuple[Statement, ...]
     notes: tuple[Notice, ...]
+    dialect: Dialect = PLAIN_FILE
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -118,7 +120,7 @@ class LearnedSchema:
     def schema(self) -> Schema:
         """The schema; a DataError where no column is left."""
         if self.fields:
-            return Schema(fields=self.fields)
+            return Schema(fields=self.fields, dialect=self.dialect)
         raise DataError(
             "noise hides what every column holds, so that there is nothing to model, and the whole budget is "
             "debited; give a larger epsilon, or a schema",

@@ -1,13 +1,13 @@
 """A release without a schema: what its columns hold is learned with a part of its budget, before its mechanism is run.
 
-Public, and taken as such, are the names of the columns and their types. What a type does not say is asked: whether
-numbers are whole, and whether the cells of a text file are numbers or dates.
+Public, and taken as such, are the names of the columns and their types, or the first line of a text file. What a type
+does not say is asked: whether numbers are whole, and whether the cells of a text file are numbers or dates, and which.
 """
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import ClassVar, Final, NamedTuple
 
@@ -15,6 +15,7 @@ import numpy as np
 
 from lapwing.errors import DataError, ParameterError
 from lapwing.kernel.budget.budget import Budget, BudgetRequest, Number, read_delta
+from lapwing.kernel.codec import SELDOM
 from lapwing.kernel.plain import read_key
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts
 from lapwing.kernel.room.curator import Curator
@@ -32,6 +33,7 @@ from lapwing.release.runs.settings import SETTINGS, TableSettings, table_setting
 from lapwing.rows.layouts import Column
 from lapwing.schema.fields import Field, FieldType
 from lapwing.schema.groupings.grouping import interval_grouping
+from lapwing.schema.reading import PLAIN, PLAIN_FILE, Dialect, Reading
 from lapwing.schema.schemas import Schema
 
 SHARE: Final = Fraction(1, 5)
@@ -58,13 +60,14 @@ class _Named(NamedTuple):
 class SchemalessSettings:
     """Everything public that fixes a release without a schema, apart from where it is recorded.
 
-    request: what was asked for, and the budget of all questions; selection_delta: the part of δ that lists of texts
-    take; share: the part of the budget that learns.
+    dialect: how a text file is written, None of other tables; request: what was asked for, and the budget of all
+    questions; selection_delta: the part of δ that lists of texts take; share: the part of the budget that learns.
     """
 
-    document: ClassVar = ("columns", "request", "relation", "expected_rows", "seed", "is_seeded", "share")
+    document: ClassVar = ("columns", "dialect", "request", "relation", "expected_rows", "seed", "is_seeded", "share")
 
     columns: Columns
+    dialect: Dialect | None = field(default=None, metadata=SELDOM)
     request: BudgetRequest
     selection_delta: Fraction
     relation: Relation
@@ -97,7 +100,7 @@ class SchemalessSettings:
     @property
     def schema(self) -> Schema:
         """Reads any table of these columns; gives the privacy unit, which is a row."""
-        return _open_schema({name: _guess(kind, has_texts=True) for name, kind in self.columns.items()})
+        return _open_schema({name: _guess(kind, has_texts=True) for name, kind in self.columns.items()}, self.dialect)
 
     @property
     def parts(self) -> Mapping[str, object]:
@@ -146,6 +149,7 @@ class SchemalessSettings:
 
 def schemaless_settings(
     columns: Columns,
+    dialect: Dialect | None = None,
     *,
     epsilon: Number | None,
     delta: Number | None,
@@ -161,6 +165,7 @@ def schemaless_settings(
     terms = Terms(relation=neighbours, expected_rows=expected_rows)
     return SchemalessSettings(
         columns=columns,
+        dialect=dialect,
         request=request,
         selection_delta=selected,
         relation=terms.relation,
@@ -187,17 +192,16 @@ def learn_schema(settings: SchemalessSettings, open_table: OpenTable) -> Learned
     """
     columns, has_texts = settings.columns, settings.has_texts
     types = {name: _guess(kind, has_texts=has_texts) for name, kind in columns.items()}
-    tested = Counter(columns.values())
-    weight = sum(_weight(kind) for name, kind in types.items() if kind is not None or columns[name] == "text")
-    tests, budget = settings.learning.split([_TEST * (2 * tested["text"] + tested["number"]), weight or 1])
-    types |= _ask_types(columns, tests, open_table)
+    weight = sum(_weight(form) for name, form in types.items() if form is not None or columns[name] == "text")
+    tests, budget = settings.learning.split([_TEST * _most_questions(columns, settings.dialect), weight or 1])
+    types |= _ask_types(columns, settings.dialect, tests, open_table)
 
-    fields = {name: _field(name, kind) for name, kind in types.items() if kind is not None}
+    fields = {name: _field(name, form) for name, form in types.items() if form is not None}
     blank = [field for field in fields.values() if field.blank]
     lists, bounds = ([each for each in blank if (each.type == "string") == is_list] for is_list in (True, False))
     costs = budget.split([_LIST * len(lists), len(bounds)]) if blank else ()
     found = [
-        _learn_domains(some, cost, delta, open_table)
+        _learn_domains(some, settings.dialect, cost, delta, open_table)
         for some, cost, delta in zip((lists, bounds), costs, (settings.selection_delta, Fraction(0)), strict=False)
         if some
     ]
@@ -209,6 +213,7 @@ def learn_schema(settings: SchemalessSettings, open_table: OpenTable) -> Learned
         fields=tuple(field for name, field in fields.items() if name not in hidden),
         assumed=(Notice("types_public", {"share": float(settings.share)}),),
         statements=tuple(each for each in statements if each.fields["field"] not in hidden),
+        dialect=settings.dialect or PLAIN_FILE,
         notes=(
             *_left_out(columns, types, hidden),
             *(each for each in notes if each.fields["field"] not in hidden),
@@ -216,78 +221,122 @@ def learn_schema(settings: SchemalessSettings, open_table: OpenTable) -> Learned
     )
 
 
-def _learn_domains(fields: Sequence[Field], cost: Budget, delta: Fraction, open_table: OpenTable) -> LearnedFields:
+def _learn_domains(
+    fields: Sequence[Field], dialect: Dialect | None, cost: Budget, delta: Fraction, open_table: OpenTable
+) -> LearnedFields:
     """Learn the lists, or the bounds, of some columns."""
-    names, draft = [field.name for field in fields], Schema(fields=tuple(fields), is_draft=True)
+    names = [field.name for field in fields]
+    draft = Schema(fields=tuple(fields), is_draft=True, dialect=dialect or PLAIN_FILE)
     reading = opened_schema(draft, names, {})
     with open_table(reading, cost, delta) as room:
         return learned_fields(room, reading, draft, names, cost, delta, quantile=Fraction(0), dictionaries={})
 
 
-def _weight(kind: FieldType | None) -> int:
-    """Return how much of what learns goes to a column, as far as is known beforehand."""
-    return _LIST if kind == "string" else int(kind != "boolean")
+class _Form(NamedTuple):
+    """What the cells of a column are, and how they are written."""
+
+    kind: FieldType
+    reading: Reading = PLAIN
 
 
-def _guess(kind: str, *, has_texts: bool) -> FieldType | None:
-    """Return the type of a column of which nothing is asked; None where it is left out."""
-    return None if kind == "none" or (kind in ("string", "text") and not has_texts) else _TYPES[kind]
+Forms = Mapping[str, _Form | None]
 
-
-_TYPES: Final[Mapping[str, FieldType]] = {
-    **{"boolean": "boolean", "integer": "integer", "number": "number", "date": "date", "datetime": "datetime"},
-    **{"string": "string", "text": "string"},
+_COMMA: Final = Reading(decimal_char=",")
+_FORMS: Final[Mapping[str, _Form]] = {
+    **{kind: _Form(kind) for kind in ("boolean", "integer", "number", "date", "datetime", "string")},
+    "text": _Form("string"),
 }
+_DATES: Final = (_Form("date"), _Form("date", Reading(date_format="%d.%m.%Y")))
+_DAY_OR_MONTH_FIRST: Final = tuple(_Form("date", Reading(date_format=each)) for each in ("%d/%m/%Y", "%m/%d/%Y"))
 
 
-def _field(name: str, kind: FieldType) -> Field:
-    """Return a column of a type whose bounds or list are to be learned, if it needs any."""
-    return Field(name=name, type=kind, provenance="public" if kind == "boolean" else "dp")
+def _numbers(dialect: Dialect | None) -> tuple[_Form, ...]:
+    """Return the forms of numbers that texts may have: a comma that parts cells is in none."""
+    has_commas = dialect is not None and dialect.delimiter is not None
+    return (_Form("number"), _Form("number", _COMMA)) if has_commas else (_Form("number"),)
 
 
-def _open_schema(types: Mapping[str, FieldType | None]) -> Schema:
-    """Return a schema that any cells of these types fit."""
-    fields = tuple(_field(name, kind) for name, kind in types.items() if kind is not None)
+def _dates(dialect: Dialect | None) -> tuple[_Form, ...]:
+    """Return the forms of dates that texts may have; what is no text file has those of its library."""
+    return _DATES[:1] if dialect is None else (*_DATES, *_DAY_OR_MONTH_FIRST)
+
+
+def _most_questions(columns: Columns, dialect: Dialect | None) -> int:
+    """Return how many questions all types may take, at equal costs."""
+    tested = Counter(columns.values())
+    return (len(_numbers(dialect)) + len(_dates(dialect))) * tested["text"] + tested["number"]
+
+
+def _weight(form: _Form | None) -> int:
+    """Return how much of what learns goes to a column, as far as is known beforehand."""
+    return _LIST if form is None or form.kind == "string" else int(form.kind != "boolean")
+
+
+def _guess(kind: str, *, has_texts: bool) -> _Form | None:
+    """Return the form of a column of which nothing is asked; None where it is left out."""
+    return None if kind == "none" or (kind in ("string", "text") and not has_texts) else _FORMS[kind]
+
+
+def _field(name: str, form: _Form) -> Field:
+    """Return a column of a form whose bounds or list are to be learned, if it needs any."""
+    is_known = form.kind == "boolean"
+    return Field(name=name, type=form.kind, reading=form.reading, provenance="public" if is_known else "dp")
+
+
+def _open_schema(forms: Forms, dialect: Dialect | None) -> Schema:
+    """Return a schema that any cells of these forms fit."""
+    fields = tuple(_field(name, form) for name, form in forms.items() if form is not None)
     blank = [field.name for field in fields if field.blank]
     found = {field.name: field for field in fields}
     if blank:
         draft = Schema(fields=fields, is_draft=True)
         found |= {field.name: field for field in opened_schema(draft, blank, {}).fields}
-    return Schema(fields=tuple(found.values()))
+    return Schema(fields=tuple(found.values()), dialect=dialect or PLAIN_FILE)
 
 
-def _ask_types(columns: Columns, budget: Budget, open_table: OpenTable) -> dict[str, FieldType]:
-    """Return the types of numbers, and of the columns of text files, as far as answers show them.
+def _ask_types(columns: Columns, dialect: Dialect | None, budget: Budget, open_table: OpenTable) -> dict[str, _Form]:
+    """Return the forms of numbers, and of the columns of text files, as far as answers show them.
 
-    Every column is asked about twice at most, at equal costs. Texts are numbers or dates where most of them surely are;
-    numbers are whole numbers only where nearly all surely are, as others would be lost.
+    Texts are numbers or dates where most of them surely are; numbers are whole only where nearly all surely are, as
+    others would be lost. Dates that may have the day first as well as the month are left as texts.
     """
     texts = [name for name, kind in columns.items() if kind == "text"]
     numbers = [name for name, kind in columns.items() if kind == "number"]
-    cost = budget / max(1, 2 * len(texts) + len(numbers))
-    found: dict[str, FieldType] = {}
-    are_numbers = [name for name, seen in _ask_kind("number", texts, cost, open_table) if _mostly(seen)]
-    found.update((name, "number") for name in are_numbers)
-    whole = _ask_kind("integer", [*numbers, *are_numbers], cost, open_table)
-    found.update((name, "integer") for name, seen in whole if _nearly_all(seen))
-    dates = _ask_kind("date", [name for name in texts if name not in found], cost, open_table)
-    found.update((name, "date") for name, seen in dates if _mostly(seen))
-    return found
+    cost = budget / max(1, _most_questions(columns, dialect))
+
+    def seen_as(form: _Form, names: Sequence[str]) -> dict[str, NoisyCounts]:
+        return _ask_form(dict.fromkeys(names, form), dialect, cost, open_table)
+
+    found: dict[str, _Form] = {}
+    fits: dict[str, int] = {}
+    for form in _numbers(dialect):
+        for name, seen in seen_as(form, texts).items():
+            if _mostly(seen) and _counts(seen)[0] > fits.get(name, 0):
+                found[name], fits[name] = form, _counts(seen)[0]
+    asked = {**dict.fromkeys(numbers, _FORMS["number"]), **found}
+    whole = _ask_form({name: _Form("integer", form.reading) for name, form in asked.items()}, dialect, cost, open_table)
+    found |= {name: _Form("integer", asked[name].reading) for name, seen in whole.items() if _nearly_all(seen)}
+    dates: dict[str, list[_Form]] = {name: [] for name in texts if name not in found}
+    for form in _dates(dialect):
+        unknown = [name for name, forms in dates.items() if {*forms} <= {*_DAY_OR_MONTH_FIRST}]
+        for name, seen in seen_as(form, unknown).items():
+            dates[name] += [form] if _mostly(seen) else []
+    return found | {name: forms[0] for name, forms in dates.items() if len(forms) == 1}
 
 
-def _ask_kind(
-    kind: FieldType, names: Sequence[str], cost: Budget, open_table: OpenTable
-) -> Sequence[tuple[str, NoisyCounts]]:
-    """Ask how many cells of each column are of a type, and how many are not; empty ones are neither."""
-    if not names:
-        return ()
-    schema = _open_schema(dict.fromkeys(names, kind))
-    with open_table(schema, cost * len(names), Fraction(0)) as room:
+def _ask_form(
+    forms: Mapping[str, _Form], dialect: Dialect | None, cost: Budget, open_table: OpenTable
+) -> dict[str, NoisyCounts]:
+    """Ask how many cells of each column are of a form, and how many are not; empty ones are neither."""
+    if not forms:
+        return {}
+    schema = _open_schema(forms, dialect)
+    with open_table(schema, cost * len(forms), Fraction(0)) as room:
         whole = {field.name: interval_grouping(field.domain, np.zeros(0, np.int64)) for field in schema.fields}
         answers = room.ask(
-            *(MarginalCounts(columns=(name,), groupings=(whole[name],), cost=cost, apart=True) for name in names)
+            *(MarginalCounts(columns=(name,), groupings=(whole[name],), cost=cost, apart=True) for name in forms)
         )
-    return tuple(zip(names, answers, strict=True))
+    return dict(zip(forms, answers, strict=True))
 
 
 def _counts(seen: NoisyCounts) -> tuple[int, int, float]:
@@ -308,12 +357,12 @@ def _nearly_all(seen: NoisyCounts) -> bool:
     return other + noise <= _ODD * (fit + other)
 
 
-def _left_out(columns: Columns, types: Mapping[str, FieldType | None], hidden: Sequence[str]) -> tuple[Notice, ...]:
+def _left_out(columns: Columns, types: Forms, hidden: Sequence[str]) -> tuple[Notice, ...]:
     """Say which columns are not modelled, and why."""
     why = {
         "left_out_type": [name for name, kind in columns.items() if kind == "none"],
-        "left_out_texts": [name for name, kind in types.items() if kind is None and columns[name] != "none"],
-        "left_out_rare": [name for name in hidden if types[name] == "string"],
-        "left_out_hidden": [name for name in hidden if types[name] != "string"],
+        "left_out_texts": [name for name, form in types.items() if form is None and columns[name] != "none"],
+        "left_out_rare": [name for name in hidden if types[name] == _FORMS["string"]],
+        "left_out_hidden": [name for name in hidden if types[name] != _FORMS["string"]],
     }
     return tuple(Notice(code, {"fields": tuple(names)}) for code, names in why.items() if names)
