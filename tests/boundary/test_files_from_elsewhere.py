@@ -332,6 +332,9 @@ PUBLIC: dict[str, Callable[[Any, str], object]] = {
         data, SCHEMA, epsilon=1, mechanism=lw.Adaptive(prior=file)
     ),
     "mu": lambda data, file: lw.synthesize(data, SCHEMA, epsilon=1, mechanism=lw.LinearStatistics(degree=1, mu=file)),
+    "points of a callable": lambda data, file: lw.synthesize(
+        data, SCHEMA, epsilon=1, mechanism=lw.LinearStatistics(mu=lambda _points, _rng: file)
+    ),
     "public table": lambda data, file: lw.synthesize(data, SCHEMA, epsilon=1, public_tables=[file]),
     "synthetic table": lambda data, file: lw.evaluate(data, file, SCHEMA, epsilon=1),
     "model": lambda data, file: lw.evaluate(data, ROWS, SCHEMA, model=file),

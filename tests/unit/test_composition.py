@@ -77,6 +77,21 @@ def test_what_a_schema_cost_is_counted_once_for_all_releases_that_use_it():
     assert all(Fraction(each["delta"]["exact"]) > Fraction(1, 10**7) for each in found["epsilons"])
 
 
+def one_of_two():
+    home = {"name": "home", "type": "integer", "role": "identifier"}
+    several = {
+        "homes": {"primaryKey": "home", "fields": [home, {"name": "old", "type": "boolean"}]},
+        "people": {
+            "foreignKeys": {"home": "homes"},
+            "maxRows": 2,
+            "fields": [home, {"name": "adult", "type": "boolean"}],
+        },
+    }
+    homes = pl.DataFrame({"home": [1, 2], "old": [True, False]})
+    people = pl.DataFrame({"home": [1, 2, 2], "adult": [True, True, False]})
+    return lw.synthesize({"homes": homes, "people": people}, {"tables": several}, rho="0.01").certificate.parts["homes"]
+
+
 @pytest.mark.parametrize(
     ("other", "said"),
     [
@@ -86,6 +101,7 @@ def test_what_a_schema_cost_is_counted_once_for_all_releases_that_use_it():
             "people",
         ),
         (lambda one: one, "named twice"),
+        (lambda one: one_of_two(), "one of several tables"),
     ],
 )
 def test_releases_that_are_no_sum_are_refused(other, said):

@@ -313,8 +313,8 @@ class Certificate(Displayable):
         Raises
         ------
         BudgetError
-            If the releases are under several relations, or some of rows and some of people, or one is named twice;
-            with ``disjoint`` under replace-one.
+            If the releases are under several relations, or some of rows and some of people, or one is named twice; if
+            one is of one of several tables; with ``disjoint`` under replace-one.
 
         Notes
         -----
@@ -340,6 +340,12 @@ class Certificate(Displayable):
         all_of_them = (self, *others)
         if len({each.ledger or each.to_json() for each in all_of_them}) < len(all_of_them):
             raise BudgetError("a release is named twice; name the certificate of each release once", code="LW418")
+        if any(warning.code == "one_of_several" for each in all_of_them for warning in each.warnings):
+            raise BudgetError(
+                "the certificate of one of several tables states only its own part of what was spent; name the "
+                "certificate of the whole release",
+                code="LW418",
+            )
         bought = tuple(dict.fromkeys(purchase for each in all_of_them for purchase in each.purchases))
 
         def costs(*added: Certificate) -> dict[str, Any]:

@@ -278,6 +278,7 @@ def with_public_points(mechanism: Mechanism, schema: Schema, seed: int) -> Mecha
         raise ParameterError(
             f"mu must be one of {', '.join(own.names)}, or the path of a public table, got {rows!r}", code="LW353"
         )
+    refuse_private(source_of(rows), "mu")  # what a callable returned, too
     file = digest_of(rows, "mu") if isinstance(rows, str) else ""
     codes = _points(rows, schema)
     count = len(next(iter(codes.values())))
