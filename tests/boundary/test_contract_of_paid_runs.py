@@ -5,15 +5,22 @@ and an evaluation with a budget.
 """
 
 import json
+import signal
+import subprocess
+import sys
+import textwrap
 
 import polars as pl
 import pytest
 
 import lapwing as lw
+from helpers.source_tree import ROOT
+from helpers.transcripts import cut_after
 from lapwing.api.synthesize import resume_run
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.kernel.noise.bits import SystemBits
 from lapwing.kernel.room.holds import connect
+from lapwing.kernel.room.room import Room
 from lapwing.kernel.room.transcript import TranscriptFile
 from lapwing.mechanisms.registry import MECHANISMS
 from lapwing.release.runs.records import AccountedSink
@@ -76,7 +83,7 @@ def task(request, tmp_path):
     relation = kind.small().relations[0] if kind else "add-remove"
     book.init("data", unit="pure", limit=10, relation=relation, privacy_unit=unit)
     places = {"ledger": tmp_path / "budget.db", "transcript": tmp_path / "t.jsonl"}
-    return lambda: run(**places), book, places["transcript"]
+    return lambda **changes: run(**(places | changes)), book, places["transcript"]
 
 
 def shown(made):
@@ -99,12 +106,130 @@ def test_the_same_call_gives_the_same_again_and_pays_and_draws_once(task, monkey
     monkeypatch.setattr(SystemBits, "words", no_words)
 
     with pytest.warns(lw.LapwingWarning, match="for other rows") as told:
-        again = shown(run())
+        again, elsewhere = shown(run()), shown(run(ledger=None))
 
-    assert again == first
-    assert [each.message.code for each in told if "t.jsonl" in str(each.message)] == ["LW616"]
+    assert again == elsewhere == first
+    assert [each.message.code for each in told if "t.jsonl" in str(each.message)] == ["LW616"] * 2
     assert transcript.read_bytes() == written
     assert book.balance().spent == 3
+
+
+def test_the_debit_comes_before_the_secret_bits_and_before_any_counting(task, monkeypatch):
+    run, book, _ = task
+    seen, ask = [], Room.ask
+    monkeypatch.setattr(SystemBits, "__init__", lambda self: seen.append(("bits", book.balance().spent)))
+    monkeypatch.setattr(
+        Room, "ask", lambda self, *asked: seen.append(("ask", book.balance().spent)) or ask(self, *asked)
+    )
+
+    run()
+
+    assert {what for what, _ in seen} == {"bits", "ask"}
+    assert {paid for _, paid in seen} == {3}
+
+
+@pytest.mark.parametrize(
+    "terms",
+    [{"limit": 2}, {"unit": "zcdp", "limit": "0.01"}, {"relation": None}, {"privacy_unit": "somebody:3"}],
+    ids=["too little", "another notion", "the other relation", "another unit"],
+)
+def test_where_the_ledger_refuses_nothing_is_counted_and_no_file_is_left(task, terms, tmp_path, monkeypatch):
+    run, book, transcript = task
+    kept = book.balance()
+    own = {"unit": "pure", "limit": 10, "relation": kept.relation, "privacy_unit": kept.privacy_unit}
+    other = {"add-remove": "replace-one", "replace-one": "add-remove"}[kept.relation]
+    strict = Ledger.create_or_open(tmp_path / "strict.db")
+    strict.init("data", **(own | {key: other if value is None else value for key, value in terms.items()}))
+    before = sorted(each.name for each in tmp_path.iterdir())
+    monkeypatch.setattr(Room, "ask", lambda self, *asked: pytest.fail("asked"))
+
+    for place in (None, transcript):
+        with pytest.raises(lw.BudgetError):
+            run(ledger=tmp_path / "strict.db", transcript=place)
+
+    assert sorted(each.name for each in tmp_path.iterdir()) == before
+    assert strict.balance().spent == 0
+
+
+def test_noise_larger_than_any_is_refused_before_the_debit(task, monkeypatch):
+    run, book, _ = task
+    monkeypatch.setattr("lapwing.kernel.noise_law.MAX_SD", 0.01)
+
+    with pytest.raises(lw.ParameterError):
+        run()
+
+    assert book.balance().spent == 0
+
+
+def test_the_ledger_has_one_line_that_the_certificate_names_and_adds_up_to(task):
+    run, book, _ = task
+    made = run()
+
+    entry = book.history("data")[-1]
+    if isinstance(made, Schema):
+        assert (made.purchases[-1].release, made.purchases[-1].amount) == (entry.release_id, 3)
+    else:
+        named = made.certificate.ledger
+        assert (named.dataset, named.release_id) == ("data", entry.release_id)
+        assert sum(line.cost.amount for line in made.certificate.lines) == made.certificate.total.amount <= 3
+    assert book.verify() == 2
+
+
+def test_an_older_copy_of_a_transcript_and_one_with_other_answers_draw_no_fresh_noise(task, tmp_path, monkeypatch):
+    run, book, transcript = task
+    run()
+    lines = transcript.read_text().splitlines(keepends=True)
+    copies = [cut_after(transcript, kept) for kept in {*range(3), len(lines) - 2} if kept < len(lines) - 1]
+    run(ledger=None, transcript=tmp_path / "other.jsonl")
+    others = (tmp_path / "other.jsonl").read_text().splitlines(keepends=True)
+    copies.append("".join([lines[0], *others[1:]]))
+
+    monkeypatch.setattr(SystemBits, "words", no_words)
+    for copy in copies:
+        (tmp_path / "copy.jsonl").write_text(copy)
+        with pytest.raises(lw.BudgetError, match="lacks some of them"):
+            run(transcript=tmp_path / "copy.jsonl")
+    with pytest.raises(lw.DataError, match="is of another run"):
+        run(transcript=tmp_path / "other.jsonl")
+    assert book.balance().spent == 3
+
+
+KILLED = """
+    import os, signal, sys
+    from boundary.test_contract_of_paid_runs import TASKS
+    from lapwing.kernel.room.room import Room
+
+    honest, asked = Room.ask, []
+
+    def ask(self, *questions):
+        if len(asked) == int(sys.argv[4]):
+            os.kill(os.getpid(), signal.SIGKILL)
+        asked.append(questions)
+        return honest(self, *questions)
+
+    Room.ask = ask
+    TASKS[sys.argv[1]][1](ledger=sys.argv[2], transcript=sys.argv[3])
+"""
+
+
+@pytest.mark.parametrize("batches", [pytest.param(0, marks=pytest.mark.full), 1])
+@pytest.mark.parametrize("task", ["Independent", "linked", "learned", "no schema", "evaluation"], indirect=True)
+def test_a_killed_run_is_finished_without_a_second_debit(task, batches, request):
+    run, book, transcript = task
+    name = request.node.callspec.params["task"]
+    places = (name, transcript.with_name("budget.db"), transcript, batches)
+    script = [sys.executable, "-W", "ignore", "-c", textwrap.dedent(KILLED), *map(str, places)]
+    killed = subprocess.run(script, cwd=ROOT / "tests", check=False, capture_output=True)
+    kept = transcript.read_text()
+
+    made = run()
+
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    assert transcript.read_text().startswith(kept)
+    assert len(kept.splitlines()) > batches
+    assert len(transcript.read_text()) > len(kept)
+    assert book.balance().spent == 3
+    assert shown(run()) == shown(made)
 
 
 def test_after_each_answer_the_same_call_goes_on_and_pays_once(task, monkeypatch):

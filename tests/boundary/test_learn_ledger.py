@@ -1,10 +1,6 @@
 """A learned domain is paid once and drawn once, before anything is counted, however it is interrupted."""
 
 import json
-import signal
-import subprocess
-import sys
-import textwrap
 from fractions import Fraction
 
 import polars as pl
@@ -12,7 +8,6 @@ import pytest
 
 import lapwing as lw
 from helpers.command import lapwing
-from helpers.transcripts import cut_after
 from lapwing.errors import BudgetError, DataError, LapwingError, ParameterError
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.kernel.noise.bits import SystemBits
@@ -77,18 +72,6 @@ def test_the_ledger_has_one_line_with_budget_and_delta_and_certificate_and_schem
     assert purchase.release == entry.release_id
     assert spent(ledger) == (purchase.amount, purchase.delta)
     assert purchase.delta == Fraction(1, 2 * 10**6)
-
-
-def test_the_entry_comes_before_the_secret_bits_and_before_any_counting(ledger, monkeypatch):
-    seen = []
-    ask = Room.ask
-    monkeypatch.setattr(SystemBits, "__init__", lambda self: seen.append(("bits", spent(ledger))))
-    monkeypatch.setattr(Room, "ask", lambda self, *asked: seen.append(("ask", spent(ledger))) or ask(self, *asked))
-
-    learned(ledger)
-
-    assert [what for what, _ in seen] == ["bits", "ask", "ask", "ask"]
-    assert all(paid == spent(ledger) != NOTHING for _, paid in seen)
 
 
 def test_the_room_allows_what_is_debited_and_no_more(ledger, monkeypatch):
@@ -198,57 +181,6 @@ def test_no_other_command_takes_the_transcript_up(tmp_path):
         lw.evaluate(
             DATA, DATA.clone(), {"fields": [{"name": "age", "type": "boolean"}]}, rho=1, transcript=tmp_path / "t.jsonl"
         )
-
-
-def test_an_older_copy_of_a_transcript_draws_no_fresh_noise(ledger, tmp_path):
-    learned(ledger, tmp_path / "t.jsonl")
-    lines = (tmp_path / "t.jsonl").read_text().splitlines(keepends=True)
-    assert len(lines) == 6
-
-    for kept in range(1, len(lines)):
-        (tmp_path / f"copy{kept}.jsonl").write_text(cut_after(tmp_path / "t.jsonl", kept - 1))
-        with pytest.raises(BudgetError, match="this transcript lacks some of them"):
-            learned(ledger, tmp_path / f"copy{kept}.jsonl")
-
-
-KILLED = """
-    import os, signal, sys
-    import polars as pl
-    import lapwing as lw
-    from lapwing.kernel.room.room import Room
-
-    honest, asked = Room.ask, []
-
-    def ask(self, *questions):
-        if len(asked) == int(sys.argv[4]):
-            os.kill(os.getpid(), signal.SIGKILL)
-        asked.append(questions)
-        return honest(self, *questions)
-
-    Room.ask = ask
-    lw.Schema.learn(sys.argv[1], {schema!r}, ledger=sys.argv[2], transcript=sys.argv[3], **{budget!r})
-"""
-
-
-@pytest.mark.parametrize(
-    ("asked", "answered"),
-    [pytest.param(0, 0, marks=pytest.mark.full), (1, 2), pytest.param(2, 4, marks=pytest.mark.full)],
-)
-def test_a_run_killed_between_answers_is_finished_without_a_second_debit(ledger, tmp_path, asked, answered):
-    DATA.write_parquet(tmp_path / "rows.parquet")
-    script = textwrap.dedent(KILLED).format(schema=SCHEMA, budget=BUDGET)
-    arguments = [tmp_path / "rows.parquet", ledger, tmp_path / "t.jsonl", asked]
-
-    killed = subprocess.run([sys.executable, "-c", script, *map(str, arguments)], check=False, capture_output=True)
-    recorded = (tmp_path / "t.jsonl").read_text().splitlines()[1:]
-    paid = spent(ledger)
-    found = learned(ledger, tmp_path / "t.jsonl")
-
-    assert killed.returncode == -signal.SIGKILL
-    assert len(recorded) == answered
-    assert (tmp_path / "t.jsonl").read_text().splitlines()[1 : answered + 1] == recorded
-    assert not found.is_draft
-    assert spent(ledger) == paid != NOTHING
 
 
 def everything_said(tmp_path, data, schema, *options):

@@ -2,18 +2,11 @@
 
 import json
 import os
-import signal
-import subprocess
-import sys
-import textwrap
-from fractions import Fraction
 
-import numpy as np
 import polars as pl
 import pytest
 
 import lapwing as lw
-from helpers.transcripts import cut_after
 from lapwing.errors import BudgetError, DataError, LapwingError
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.kernel.room.transcript import TranscriptFile
@@ -46,14 +39,6 @@ def counts(release):
     return [table.counts.tolist() for answer in release.noisy for table in answer.tables]
 
 
-def test_a_release_is_debited_and_its_certificate_names_the_entry(ledger, tmp_path):
-    release = released(ledger, None)
-
-    entry = Ledger.open(ledger).history("d")[-1]
-    assert spent(ledger) == 1
-    assert (release.certificate.ledger.dataset, release.certificate.ledger.release_id) == ("d", entry.release_id)
-
-
 def test_a_finished_release_is_given_again_without_a_debit_or_a_draw(ledger, tmp_path):
     first = released(ledger, tmp_path / "t.jsonl", seed=4)
 
@@ -63,27 +48,6 @@ def test_a_finished_release_is_given_again_without_a_debit_or_a_draw(ledger, tmp
     assert again.sample(30).equals(first.sample(30))
     assert again.certificate == first.certificate
     assert spent(ledger) == 1
-
-
-def test_an_older_copy_of_a_transcript_draws_no_fresh_noise(ledger, tmp_path):
-    released(ledger, tmp_path / "t.jsonl")
-    lines = (tmp_path / "t.jsonl").read_text().splitlines(keepends=True)
-    for kept in range(1, len(lines)):
-        (tmp_path / f"copy{kept}.jsonl").write_text(cut_after(tmp_path / "t.jsonl", kept - 1))
-
-        with pytest.raises(BudgetError, match="this transcript lacks some of them"):
-            lw.resume(tmp_path / f"copy{kept}.jsonl", DATA)
-
-
-def test_a_transcript_with_other_answers_is_refused(ledger, tmp_path):
-    released(ledger, tmp_path / "t.jsonl")
-    released(ledger, tmp_path / "other.jsonl")
-    lines = (tmp_path / "t.jsonl").read_text().splitlines(keepends=True)
-    others = (tmp_path / "other.jsonl").read_text().splitlines(keepends=True)
-    (tmp_path / "mixed.jsonl").write_text("".join([lines[0], *others[1:]]))
-
-    with pytest.raises(BudgetError, match="lacks some of them"):
-        lw.resume(tmp_path / "mixed.jsonl", DATA)
 
 
 @pytest.mark.parametrize(
@@ -115,70 +79,9 @@ def test_copies_of_a_transcript_share_one_hold(ledger, tmp_path):
     held.close()
 
 
-def test_a_refused_release_leaves_no_file(ledger, tmp_path):
-    before = sorted(path.name for path in tmp_path.iterdir())
-
-    for transcript in (None, tmp_path / "t.jsonl"):
-        with pytest.raises(BudgetError, match="epsilon 3"):
-            lw.synthesize(DATA, SCHEMA, epsilon=3, ledger=ledger, transcript=transcript)
-
-    assert sorted(path.name for path in tmp_path.iterdir()) == before
-
-
-def test_other_terms_than_the_ledgers_are_refused(ledger):
-    with pytest.raises(BudgetError, match="neighbour relation"):
-        released(ledger, None, neighbours="replace-one")
-    with pytest.raises(BudgetError, match="zcdp"):
-        lw.synthesize(DATA, SCHEMA, rho=0.1, ledger=ledger)
-    assert spent(ledger) == 0
-
-
 def test_a_dataset_without_a_ledger_is_refused():
     with pytest.raises(lw.ParameterError, match="give the ledger too"):
         lw.synthesize(DATA, SCHEMA, epsilon=1, dataset="d")
-
-
-KILLED = """
-    import os, signal, sys
-    import polars as pl
-    import lapwing as lw
-    from lapwing.mechanisms.independent import mechanism as one_way
-
-    def one_by_one(curator, schema, groupings, budget):
-        costs = budget.split([1] * len(schema.columns))
-        answers = []
-        for column, cost in zip(schema.columns, costs):
-            if type(curator).__name__ != "DryCurator" and len(answers) == int(sys.argv[4]):
-                os.kill(os.getpid(), signal.SIGKILL)
-            question = one_way.MarginalCounts(
-                columns=(column.name,), groupings=(groupings[column.name],), cost=cost
-            )
-            answers += curator.ask(question)
-        return tuple(answers)
-
-    one_way.ask_one_way = one_by_one
-    rows, places = pl.read_parquet(sys.argv[1]), dict(ledger=sys.argv[2], transcript=sys.argv[3])
-    lw.synthesize(rows, {schema!r}, epsilon=1, mechanism="Independent", **places)
-"""
-
-
-@pytest.mark.parametrize("answered", [0, 1])
-def test_a_release_killed_between_answers_is_finished_without_a_second_debit(ledger, tmp_path, answered):
-    DATA.write_parquet(tmp_path / "rows.parquet")
-    script = textwrap.dedent(KILLED).format(schema=SCHEMA)
-    arguments = [tmp_path / "rows.parquet", ledger, tmp_path / "t.jsonl", answered]
-
-    killed = subprocess.run([sys.executable, "-c", script, *map(str, arguments)], check=False, capture_output=True)
-    recorded = [json.loads(line) for line in (tmp_path / "t.jsonl").read_text().splitlines()[1:]]
-    release = lw.resume(tmp_path / "t.jsonl", DATA)
-
-    assert killed.returncode == -signal.SIGKILL
-    assert len(recorded) == 1 + answered  # how many rows fit is asked first
-    assert recorded[0]["question"]["kind"] == "MisfitRows"
-    assert [answer.to_dict() for answer in release.noisy[:answered]] == recorded[1:]
-    assert len(release.noisy) == len(SCHEMA["fields"])
-    assert spent(ledger) == 1
-    assert Ledger.open(ledger).verify() == 2
 
 
 def test_resuming_with_another_public_number_of_rows_is_refused(tmp_path):
@@ -219,15 +122,6 @@ def test_a_fit_spends_again_each_time(ledger):
 def test_a_synthesizer_without_a_fit_has_no_rows():
     with pytest.raises(lw.ParameterError, match="call fit"):
         lw.Synthesizer(SCHEMA, epsilon=1).sample(3)
-
-
-def test_the_certificate_adds_up_to_the_debit(ledger):
-    release = released(ledger, None)
-
-    total = sum((line.cost.amount for line in release.certificate.lines), Fraction(0))
-
-    assert total == release.certificate.total.amount == spent(ledger)
-    assert np.isfinite([statement.value for statement in release.certificate.accuracy]).all()
 
 
 def test_nothing_but_the_owner_may_read_the_ledger(ledger):
