@@ -1,6 +1,7 @@
 """`lapwing start`: a stranger's file becomes an evaluated release by answers alone, and goes on where it stopped."""
 
 import contextlib
+import datetime as dt
 import io
 import json
 import random
@@ -14,6 +15,7 @@ import pytest
 
 from helpers import databases
 from helpers.command import lapwing
+from lapwing.extras.evaluate.internal.suggestions import look
 from lapwing.kernel.budget.budget import requested_budget
 from lapwing.kernel.budget.conversions import rho_for
 from lapwing.kernel.budget.ledger import Ledger
@@ -120,7 +122,8 @@ def test_doubts_about_the_file_are_told_before_they_are_answered_by_enter(place,
 
     assert "skipRows 1" in said.err
     assert 'Before you go on: is the line of names the one below "skipRows" lines?' in said.err
-    assert "Before you go on: why do some rows end before the last column?" in said.err
+    assert "skipFooter 1" in said.err
+    assert "Before you go on: is the end of the file (1 of its rows) totals or notes?" in said.err
     (place / "clinic.csv").write_text("\n".join(["zip,day,n", *rows]))
 
     said = start(monkeypatch, "y", table=["clinic.csv"])
@@ -170,7 +173,7 @@ def test_a_code_book_is_taken_by_name_and_its_columns_are_not_asked_for(place, m
 def test_a_code_book_that_is_not_public_is_not_taken(place, monkeypatch):
     pyreadstat.write_sav(study(), place / "study.sav", variable_value_labels={"sex": {1: "male", 2: "female"}})
 
-    start(monkeypatch, "n", "y", "id", "1, 2", "1, 2, 3, 9", "18..99", "", table=["study.sav"])
+    start(monkeypatch, "n", "y", "id", "1, 2", "1, 2, 3, 9", "18..99", "y", "", table=["study.sav"])
 
     described = Schema.load("study.schema.json")
     assert [each.description for each in described.fields] == [""] * 4
@@ -198,7 +201,7 @@ def in_postgres(_):
 
 @pytest.mark.parametrize("kept", [in_workbook, pytest.param(in_postgres, marks=pytest.mark.needs("Postgres"))])
 def test_workbooks_and_databases_are_started_with_too(place, monkeypatch, kept):
-    answers = ["y", "id", "1, 2", "1, 2, 3", "18..99", "", "y", *PAID[:2], "300", "y", "100", "y"]
+    answers = ["y", "id", "1, 2", "1, 2, 3, 9", "18..99", "y", "", "y", *PAID[:2], "300", "y", "100", "y"]
     with kept(place) as (table, name):
         said = start(monkeypatch, *answers, table=table)
 
@@ -253,11 +256,99 @@ def test_every_entry_of_the_catalogue_is_a_field_and_names_its_source():
     assert (narrowed.field("x").minimum, narrowed.field("x").maximum) == (18, 120)
 
 
-def test_a_table_that_mostly_does_not_fit_is_not_released_by_pressing_enter(place, monkeypatch):
+def test_columns_that_do_not_fit_are_asked_for_again_in_the_same_session(place, monkeypatch):
+    described = ["y", "id", "1, 2", "4, 5", "18..99", "y", ""]
     with in_workbook(place) as (table, _):
-        said = start(monkeypatch, "y", "id", "1, 2", "4, 5", "18..99", "", "", table=table)
+        said = start(
+            monkeypatch, *described, "1..3; special 9", "n", "age", "0..120", "y", *PAID[:2], "300", table=table
+        )
 
-    assert said.status == 0
-    assert 'more than 10% of the cells of column "edu"' in said.err
-    assert "nothing was spent" in said.err
-    assert not (place / "study.budget.db").exists()
+    assert "Once more: edu. edu: 300 of 300 cells are no category of its list" in said.err
+    assert "Once more: age." in said.err
+    schema = Schema.load("study.schema.json")
+    assert (schema.field("edu").maximum, schema.field("edu").special) == (3, (9,))
+    assert schema.field("age").maximum == 120
+    assert (place / "study.budget.db").exists() == ("ledger init" in said.err)
+
+
+def test_what_is_asked_again_by_enter_fits_or_is_left_out(place, monkeypatch):
+    cells = ["a", "b", "c", "d", "e", "f", "7"]
+    lines = [f"{row % 2},{cells[row % 7]},{row % 40}" for row in range(420)]
+    (place / "t.csv").write_text("\n".join(["flag,kind,n", *lines]))
+
+    said = start(monkeypatch, "", "4, 5", "x, y", "", "", *[""] * 4, table=["t.csv"])
+
+    schema = Schema.load_draft("t.schema.json")
+    assert said.err.count("Once more: ") == 2
+    assert (schema.field("flag").categories, schema.field("flag").provenance) == ((0, 1), "assumed")
+    assert schema.field("kind").blank == ("categories",)
+    (place / "t.schema.json").write_text(json.dumps({"fields": [{"name": "n", "type": "boolean"}, FLAG]}))
+    start(monkeypatch, *[""] * 4, table=["t.csv"])
+    assert Schema.load_draft("t.schema.json").field("n").type == "integer"
+
+
+FLAG = {"name": "flag", "type": "integer", "categories": [0, 1]}
+
+
+def test_a_range_is_no_text_and_a_text_that_is_none_is_no_part(place, monkeypatch):
+    told = {"0..250": "add their type", "0,5..8": "add their type", "learn; mising k.A.": "mising k.A. is none of"}
+    answers = [*ANSWERS[:8], *told, "learn; missing k.A.", *ANSWERS[9:]]
+
+    said = start(monkeypatch, *answers)
+
+    assert [says for says in told.values() if says not in said.err] == []
+    assert said.err.count("add their type") == 2
+    assert Schema.load_draft("patients.schema.json").field("geheilt").missing_values == ("", "k.A.")
+
+
+PROPOSED = {
+    "flag": (lambda row: row % 2, "0, 1"),
+    "dead": (lambda row: 9 if row % 50 == 0 else row % 2, "0, 1; missing 9"),
+    "years": (lambda row: -9 if row % 5 == 0 else 4 + row % 15, "human-age; missing -9"),
+    "pressure": (lambda row: 999 if row % 40 == 0 else 60 + row % 80, "blood-pressure; missing 999"),
+    "stay": (lambda row: 999 if row % 40 == 0 else 3 + row % 80, "0..; missing 999"),
+    "scale": (lambda row: 1 + row % 9, "0.."),
+    "both": (lambda row: row % 30 - 9, "learn"),
+    "smokes": (lambda row: ["Yes", "NO ", "no", "yes"][row % 4], "yes, no"),
+    "albumin": (lambda row: "k.A." if row % 3 == 0 else f"{row % 50 / 10:.1f}", "0..; step 0.1"),
+    "pending": (lambda row: "pending" if row % 60 == 0 else row % 70, "learn; type integer"),
+    "unclear": (lambda row: "pending" if row % 3 == 0 else row % 70, "drop"),
+    "town": (lambda row: ["Bern", "Uri"][row % 2], "learn"),
+    "note": (lambda row: f"came on day {row}", "drop"),
+    "code": (lambda row: f"P{row}", "id"),
+    "empty": (lambda _: "", "drop"),
+    "nr": (lambda row: 1000 + row, "id"),
+    "income": (lambda row: row * row, "0.."),
+    "age": (lambda row: 18 + row % 70, "human-age"),
+    "old": (lambda row: 1800 + row % 70, "0.."),
+}
+
+
+def test_answers_are_proposed_from_the_shape_of_columns_in_public_words(tmp_path):
+    lines = [",".join(PROPOSED), *(",".join(str(cell(row)) for cell, _ in PROPOSED.values()) for row in range(600))]
+    (tmp_path / "t.csv").write_text("\n".join(lines))
+
+    _, seen = look(tmp_path / "t.csv").value
+
+    assert {each.name: each.answer for each in seen} == {name: answer for name, (_, answer) in PROPOSED.items()}
+
+
+def test_what_no_date_can_be_is_known_without_the_rows(tmp_path):
+    today = dt.datetime.now(dt.UTC).date()
+    days = [today - dt.timedelta(days=row % 300) for row in range(600)]
+    pl.DataFrame({"past": days, "due": [each + dt.timedelta(days=90) for each in days]}).write_csv(tmp_path / "t.csv")
+
+    _, seen = look(tmp_path / "t.csv").value
+
+    assert [each.answer for each in seen] == [f"..{today}", "learn"]
+
+
+def test_lists_that_were_taken_from_the_rows_are_assumed_unless_they_are_known_otherwise(place, monkeypatch):
+    (place / "t.csv").write_text("\n".join(["flag,n", *(f"{row % 2},{row % 40}" for row in range(400))]))
+
+    start(monkeypatch, *[""] * 5, table=["t.csv"])
+    assumed = Schema.load_draft("t.schema.json").field("flag").provenance
+    (place / "t.schema.json").unlink()
+    start(monkeypatch, "", "", "", "y", "", table=["t.csv"])
+
+    assert (assumed, Schema.load_draft("t.schema.json").field("flag").provenance) == ("assumed", "public")

@@ -286,7 +286,9 @@ def test_titles_and_totals_of_workbooks_are_seen_too(tmp_path):
 
 FAULTS = {
     "an unquoted separator": ([["id", "grp", "val"], *ROWS[:40], ["1", "a", "b", "2.5"], *ROWS[40:]], "more cells"),
-    "a row without its end": ([NAMES, *ROWS, ["Source"]], "end before"),
+    "a row without its end": ([NAMES, *ROWS[:40], ["4"], *ROWS[40:]], "end before"),
+    "a note below": ([NAMES, *ROWS, ["Source"]], "the end of the file (1 of its rows)"),
+    "a total and notes below": ([NAMES, *ROWS, ["Total", "", "9"], ["Source"], ["2021"]], "(3 of its rows)"),
     "names of fewer columns": ([NAMES[1:], *ROWS], "every row more"),
     "a title of as many cells as R writes names": ([["Report", "2011"], NAMES, *ROWS], "every row more"),
     "no names": (ROWS, "not of names"),
@@ -385,8 +387,6 @@ def test_a_file_of_names_alone_is_no_error(text, tmp_path):
         ([f"{k}E{k % 9}" for k in range(40)], "string", "or as in 12E3, are read as text"),
         ([f"{k}" for k in range(40)], "integer", ""),
         ([f"0.{k:03d}" for k in range(1, 40)], "number", ""),
-        (["male", "male "] * 20, "string", "white space at their ends"),
-        (["male", "Male"] * 20, "string", "differ in case or white space alone"),
         (["caf\u00e9", "cafe\u0301"] * 20, "string", "differ in case or white space alone"),
         (["male", "female"] * 20, "string", ""),
     ],
@@ -402,6 +402,26 @@ def test_how_cells_are_read_is_named_as_a_guess_where_they_could_be_read_otherwi
     assert says or not any(word in told for word in guesses)
 
 
+@pytest.mark.parametrize(
+    ("cells", "dialect", "says"),
+    [
+        (["male", "male "], {"trim": True}, "white space at their ends"),
+        (["male", "Male"], {"ignoreCase": True}, "differ in case or white space alone"),
+        (["male ", "MALE"], {"trim": True, "ignoreCase": True}, "differ in case or white space alone"),
+        (["male", "female"], {}, ""),
+    ],
+)
+def test_texts_that_differ_in_white_space_or_case_are_one_in_files_and_doubted_elsewhere(
+    cells, dialect, says, tmp_path
+):
+    drafted, (seen, *_) = look(saved(tmp_path, written_rows([["x", "n"], *([cell, 1] for cell in cells * 20)]))).value
+    frame = pl.DataFrame({"x": cells * 20})
+    (doubted,) = suggest(frame, draft_schema(frame).value).value
+
+    assert (drafted.dialect.to_dict(), seen.distinct) == (dialect, 1 if dialect else 2)
+    assert (says in " | ".join(doubted.doubts), seen.doubts) == (True, ())
+
+
 @pytest.mark.parametrize(("day", "is_asked"), [("%d/%m/%Y", True), ("%d-%m-%y", True), ("%Y-%m-%d", False)])
 def test_texts_of_typed_tables_that_are_dates_are_doubted_too(day, is_asked):
     days = [dt.date(2021, k % 12 + 1, k % 11 + 1).strftime(day) for k in range(40)]
@@ -412,7 +432,7 @@ def test_texts_of_typed_tables_that_are_dates_are_doubted_too(day, is_asked):
 
 
 def test_a_question_stands_in_the_draft_and_a_release_waits_for_its_answer(tmp_path):
-    path = saved(tmp_path, written_rows([NAMES, *ROWS, ["Source"]]))
+    path = saved(tmp_path, written_rows([NAMES, *ROWS[:40], ["4"], *ROWS[40:]]))
 
     ran = lapwing("schema", "draft", path, "-o", tmp_path / "s.json")
 
@@ -432,7 +452,8 @@ def test_the_check_asks_about_rows_of_other_lengths_too(row, says, tmp_path):
 
 
 def test_texts_with_white_space_at_their_ends_are_shown_in_quotes(tmp_path):
-    path = saved(tmp_path, written_rows([["sex", "n"], *([("male", "male ")[k % 2], k] for k in range(40))]))
+    path = tmp_path / "t.parquet"
+    pl.DataFrame({"sex": ["male", "male "] * 20}).write_parquet(path)
 
     found = frequent_texts(path, draft_schema(path).value, "sex", 20).value
 

@@ -2,7 +2,7 @@
 
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,14 +10,14 @@ import typer
 
 from lapwing.cli.asking import ask_until_answered, positive, tell, wrong
 from lapwing.cli.tables import default_file, stem_of, words_of
-from lapwing.errors import LapwingError
+from lapwing.extras.evaluate.answers import described_field
 from lapwing.extras.evaluate.words import say
-from lapwing.schema.scalars import align_lines, in_full, nearest, visible
+from lapwing.schema.scalars import in_full, nearest, visible
 
 if TYPE_CHECKING:
     from lapwing.extras.evaluate.internal.suggestions import Suggestion
     from lapwing.rows.entry import Source
-    from lapwing.schema.fields import Field
+    from lapwing.schema.fields import Field, PrivacyUnit
     from lapwing.schema.schemas import Schema
 
 _MOST_ROWS = 5
@@ -58,6 +58,7 @@ _NO_BOOK = _Book({}, frozenset())
 
 def described_schema(files: StartFiles) -> "Schema":
     """Return the schema that is there already, or the one that the answers describe."""
+    from lapwing.schema.fields import Field  # noqa: PLC0415 - it needs NumPy
     from lapwing.schema.schemas import Schema  # noqa: PLC0415
 
     place = files["schema.json"]
@@ -72,26 +73,51 @@ def described_schema(files: StartFiles) -> "Schema":
     for question in drafted.questions:
         tell(say("start.question", question=visible(question)))
     unit = _unit([field.name for field in drafted.fields])
-    fields = []
+    asked = _Asked(files, drafted, seen, book)
+    fields: list[Field] = []
     for place_of, field in enumerate(drafted.fields, start=1):
         tell(say("start.column", place=place_of, columns=len(drafted.fields), name=field.name, written=_written(field)))
         for doubt in seen[field.name].doubts if field.name in seen else ():
             tell(f"  {doubt}")
-        found = {"name": field.name, "type": "string", "role": "identifier"} if unit and field.name == unit[0] else None
-        found = found or _field(files, drafted, field, seen.get(field.name), book)
-        if found is not None:
-            fields.append(found)
-    _mark_target(fields)
-    described: dict[str, Any] = {"name": files.name, "fields": fields}
-    if drafted.dialect.to_dict():
-        described["dialect"] = drafted.dialect.to_dict()
-    if unit:
-        described["privacyUnit"] = {"field": unit[0], "maxRows": unit[1]}
-    has_blank = any(each.get("provenance") == "dp" for each in fields)
-    schema = Schema.load_draft({**described, "draft": has_blank})
+        is_unit = unit is not None and field.name == unit.field
+        found = Field(name=field.name, type="string", identifier=True) if is_unit else _field(asked, field)
+        fields += [] if found is None else [found]
+    fields = _with_target(
+        _with_origins(fields, {name: each.answer for name, each in seen.items() if name not in book.fields})
+    )
+    schema = Schema(
+        fields=tuple(fields),
+        name=files.name,
+        dialect=drafted.dialect,
+        privacy_unit=unit,
+        is_draft=any(field.blank for field in fields),
+    )
     schema.save(place)
     tell(say("start.written", place=place))
     return schema
+
+
+def schema_asked_again(files: StartFiles, schema: "Schema", why: Mapping[str, str]) -> "Schema":
+    """Ask again about some columns, and return the schema that is written down then.
+
+    why: of each of them, what is wrong.
+    """
+    from lapwing.extras.evaluate.internal.suggestions import look  # noqa: PLC0415
+
+    drafted, suggestions = look(files.table).value
+    asked = _Asked(files, drafted, {each.name: each for each in suggestions}, _NO_BOOK)
+    fields: list[Field] = []
+    for field in schema.fields:
+        found: Field | None = field
+        if field.name in why:
+            tell(say("start.asked_again", name=field.name, why=why[field.name]))
+            found = _field(asked, drafted.field(field.name), field)
+        if found is not None:
+            fields.append(replace(found, target=field.target and not found.identifier))
+    fields = _with_origins(fields, {name: each.answer for name, each in asked.seen.items() if name in why})
+    changed = replace(schema, fields=tuple(fields), is_draft=any(field.blank for field in fields))
+    changed.save(files["schema.json"])
+    return changed
 
 
 def _drafted(files: StartFiles) -> "tuple[Schema, Sequence[Suggestion], _Book]":
@@ -132,20 +158,22 @@ def _keys(found: dict[str, Any]) -> str:
     return ", ".join(f"{key} {value!r}" for key, value in found.items())
 
 
-def _unit(names: Sequence[str]) -> tuple[str, int] | None:
+def _unit(names: Sequence[str]) -> "PrivacyUnit | None":
     """Ask whose rows are protected together."""
+    from lapwing.schema.fields import PrivacyUnit  # noqa: PLC0415 - it needs NumPy
+
     if typer.confirm(say("start.own_row"), default=True):
         return None
     column = ask_until_answered(
         say("start.person"), None, lambda text: text if text in names else wrong(", ".join(names))
     )
     most = ask_until_answered(say("start.most_rows"), str(_MOST_ROWS), positive)
-    return column, most
+    return PrivacyUnit(column, most)
 
 
-def _mark_target(fields: list[dict[str, Any]]) -> None:
+def _with_target(fields: "list[Field]") -> "list[Field]":
     """Ask for the column that models will predict, and give it that role."""
-    names = [each["name"] for each in fields if "role" not in each]
+    names = [each.name for each in fields if not each.identifier]
 
     def read(text: str) -> str:
         near = nearest(text, names)
@@ -156,101 +184,82 @@ def _mark_target(fields: list[dict[str, Any]]) -> None:
         )
 
     chosen = ask_until_answered(say("start.target"), "none", read)
-    for each in fields:
-        if each["name"] == chosen != "none":
-            each["role"] = "target"
+    return [replace(each, target=each.name == chosen != "none") for each in fields]
 
 
-def _field(
-    files: StartFiles, drafted: "Schema", field: "Field", seen: "Suggestion | None", book: _Book
-) -> dict[str, Any] | None:
-    """Ask for the domain of one column that no code book gives; None for a column that is left out."""
+def _with_origins(fields: "list[Field]", answers: Mapping[str, str]) -> "list[Field]":
+    """Ask whether lists that were proposed are known without the rows; else they are assumed."""
+    from lapwing.schema.catalogue import catalogue  # noqa: PLC0415
+
+    proposed = {}
+    for field in fields:
+        answer = answers.get(field.name, "drop")
+        if field.categories is not None and answer not in catalogue() and _is_said(field, answer, field):
+            proposed[field.name] = answer
+    said = "; ".join(f"{visible(name)}: {answer}" for name, answer in proposed.items())
+    if not proposed or typer.confirm(say("start.known", fields=said), default=False):
+        return fields
+    return [replace(each, provenance="assumed") if each.name in proposed else each for each in fields]
+
+
+def _is_said(field: "Field", answer: str, drafted: "Field") -> bool:
+    """Tell whether a field is what an answer describes, wherever it is known from."""
+    found = described_field(answer, drafted)
+    return found is not None and replace(found, provenance=field.provenance, target=field.target) == field
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What is known of the columns that are asked for."""
+
+    files: StartFiles
+    drafted: "Schema"
+    seen: "Mapping[str, Suggestion]"
+    book: _Book
+
+
+def _field(asked: _Asked, field: "Field", before: "Field | None" = None) -> "Field | None":
+    """Ask for the domain of one column that no code book gives; None for a column that is left out.
+
+    before: what was said of it, and did not fit.
+    """
     from lapwing.schema.catalogue import entries_for  # noqa: PLC0415
-    from lapwing.schema.files import field_to_dict  # noqa: PLC0415
 
-    whole = {**field_to_dict(field, ("",)), "provenance": "public"}
-    kept = {key: value for key, value in whole.items() if key not in ("categories", "constraints", "provenance")}
+    seen, book = asked.seen.get(field.name), asked.book
+    whole = replace(field, provenance="public")
     is_in_book = field.name in book.fields
     if is_in_book:
         missing = ", ".join(text for text in field.missing_values if text)
         said = visible(f"{field.description[:_BOOK_SHOWN]}{f'; missing: {missing}' if missing else ''}")
         tell(f"  code book: {said}")
-    if field.type == "boolean" or (is_in_book and field.name not in book.unsure):
+    if before is None and (field.type == "boolean" or (is_in_book and field.name not in book.unsure)):
         return whole
-    known = entries_for(field.name, field.type)
-    for entry in known:
+    for entry in entries_for(field.name, field.type):
         tell(f"  catalogue: {entry.name}, {entry.title} ({entry.source})")
-    default = "codes" if is_in_book else known[0].name if len(known) == 1 else "learn"
-    if seen is not None and seen.is_identifier:
-        default = "id"
+    default = "codes" if is_in_book else "learn" if seen is None else seen.answer
+    if before is not None and _is_said(before, default, field):
+        default = "drop"
     kind = "list" if field.type == "string" else "ranged"
     if is_in_book:
         tell(say("start.whole_book"))
 
-    def read(text: str) -> dict[str, Any] | None:
+    def read(text: str) -> "Field | None":
         if text == "codes" and is_in_book:
             return whole
         if text == "look":
-            _look(files, drafted, field, seen)
+            _look(asked, field)
             wrong(say(f"start.help.{kind}"))
-        return _described(text, field, kept)
+        return described_field(text, field)
 
     return ask_until_answered(say("start.domain"), default, read, help_text=say(f"start.help.{kind}"))
 
 
-def _described(text: str, field: "Field", kept: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the field that an answer describes; None to leave it out."""
-    from lapwing.schema.files import field_from  # noqa: PLC0415
-
-    if text == "drop":
-        return None
-    if text == "learn":
-        return {**kept, "provenance": "dp"}
-    if text == "id":
-        return {"name": field.name, "type": "integer" if field.type == "integer" else "string", "role": "identifier"}
-    found = {**kept, "provenance": "public", **_domain(text, field)}
-    try:
-        field_from(found)
-    except LapwingError as error:
-        said = str(error)
-    else:
-        return found
-    wrong(said)
-
-
-def _domain(text: str, field: "Field") -> dict[str, Any]:
-    """Return the keys of a field that an answer stands for: of the catalogue, a range or a list."""
-    from lapwing.schema.catalogue import catalogue  # noqa: PLC0415
-
-    if text == "list":
-        lines = [(each.name, each.title, each.source) for each in catalogue().values()]
-        wrong(align_lines([("name", "what", "source"), *lines]))
-    if text in catalogue():
-        return {"domain": text}
-    low, dots, high = text.partition("..")
-    try:
-        if dots and field.type != "string":
-            return {"constraints": {"minimum": _cell(low, field), "maximum": _cell(high, field)}}
-        if field.type == "string" or "," in text:
-            return {"categories": [_cell(part, field) for part in text.split(",") if part.strip()]}
-    except ValueError:
-        pass
-    wrong(say("start.write_range") if field.type != "string" else say("start.write_texts"))
-
-
-def _cell(text: str, field: "Field") -> int | float | str:
-    """Return a value as the field's type wants it in a schema; a ValueError where it is none."""
-    bare = text.strip()
-    if field.type == "integer":
-        return int(bare)
-    return float(bare) if field.type == "number" else bare
-
-
-def _look(files: StartFiles, drafted: "Schema", field: "Field", seen: "Suggestion | None") -> None:
+def _look(asked: _Asked, field: "Field") -> None:
     """Show what a column holds: internal, because its owner asked for it."""
     from lapwing.extras.evaluate.internal.suggestions import frequent_texts  # noqa: PLC0415
     from lapwing.extras.evaluate.report.page import NOTICE  # noqa: PLC0415
 
+    seen = asked.seen.get(field.name)
     tell(f"  {NOTICE}")
     if seen is not None:
         within = say("start.within", within=seen.within) if seen.within else ""
@@ -258,6 +267,6 @@ def _look(files: StartFiles, drafted: "Schema", field: "Field", seen: "Suggestio
         for advice in seen.advice:
             tell(f"  {advice}")
     if field.type == "string":
-        for text, count in frequent_texts(files.table, drafted, field.name, _TEXTS_SHOWN).value:
+        for text, count in frequent_texts(asked.files.table, asked.drafted, field.name, _TEXTS_SHOWN).value:
             tell(f"  {count:>8}  {in_full(text)}")
         tell(say("start.copied"))

@@ -7,23 +7,23 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lapwing.cli.asking import ask_until_answered, number, positive, tell
+from lapwing.cli.asking import ask_until_answered, number, positive, tell, wrong
 from lapwing.cli.looking import remember
 from lapwing.cli.options import misuse, option
 from lapwing.cli.tables import Data, Database, Sql, given_table, given_words, words_of
-from lapwing.errors import DataError, LapwingError, ParameterError
-from lapwing.extras.evaluate.commands.describing import StartFiles, described_schema
+from lapwing.errors import LapwingError, ParameterError
+from lapwing.extras.evaluate.commands.describing import StartFiles, described_schema, schema_asked_again
 from lapwing.extras.evaluate.words import say
+from lapwing.schema.scalars import visible
 from lapwing.version import install_command
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from lapwing.rows.entry import Source
     from lapwing.schema.purchases import Purchase
     from lapwing.schema.schemas import Schema
 
-_MOST_MISFITS = 0.1
+_MOST_MISFITS = 0.05  # fewer than end a release, by noisy counts
 
 
 def start(
@@ -44,27 +44,28 @@ def start(
             f"the folder {output} does not exist; make it first, or give another with -o", code="LW115"
         )
     tell(say("start.begin"))
-    schema = described_schema(files)
-    _step(files, say("start.check"), "schema", "check", files["schema.json"], table)
-    if not typer.confirm(say("start.right"), default=_fits(schema, table)):
-        tell(say("start.correct", schema=files["schema.json"]))
-        raise typer.Exit
+    schema = _fitting(files, described_schema(files))
     budget = _budget(schema, files)
     _open_ledger(schema, files, budget)
     used = _learned(schema, files, budget)
     _released(used, files, budget)
 
 
-def _fits(schema: "Schema", table: "Source") -> bool:
-    """Say what may cure many invalid values, if there are any; internal, as the look before it."""
-    from lapwing.extras.evaluate.internal.looks import refuse_misfits  # noqa: PLC0415
+def _fitting(files: StartFiles, schema: "Schema") -> "Schema":
+    """Count what does not fit, and ask again about these columns alone, until all do; internal."""
+    from lapwing.extras.evaluate.internal.looks import faults  # noqa: PLC0415
 
-    try:
-        refuse_misfits(table, schema, _MOST_MISFITS)
-    except DataError as error:
-        tell(str(error))
-        return False
-    return True
+    _step(files, say("start.check"), "schema", "check", files["schema.json"], files.table)
+    why = faults(files.table, schema, _MOST_MISFITS)
+    if not why:
+        if typer.confirm(say("start.right"), default=True):
+            return schema
+        names = [field.name for field in schema.columns]
+        name = ask_until_answered(
+            say("start.which"), None, lambda text: text if text in names else wrong(", ".join(map(visible, names)))
+        )
+        why = {name: ""}
+    return _fitting(files, schema_asked_again(files, schema, why))
 
 
 # -- Budget, ledger, learning, release.
@@ -168,10 +169,11 @@ def _learned(schema: "Schema", files: StartFiles, budget: _Budget) -> Path:
 
 def _settled(files: StartFiles, place: Path) -> None:
     """Leave out what was not found, so that a release can be made; the owner is told."""
+    from lapwing.release.runs.learned.domains import UNLISTED  # noqa: PLC0415
     from lapwing.schema.schemas import Schema  # noqa: PLC0415
 
     found = Schema.load_draft(place)
-    blank = [field.name for field in found.columns if field.blank]
+    blank = [each.name for each in found.columns if each.blank or each.categories == (UNLISTED,)]
     if blank:
         tell(say("start.left_out", fields=", ".join(blank)))
     kept = replace(found, fields=tuple(each for each in found.fields if each.name not in blank), is_draft=False)
@@ -193,7 +195,6 @@ def _released(schema: Path, files: StartFiles, budget: _Budget) -> None:
         files,
         say("start.release"),
         *("synthesize", files.table, "--schema", schema, *options, *named),
-        *("--misfits", "1"),  # they were looked at, and found right
         *("-o", rows, "--model", model),
     )
     try:

@@ -32,6 +32,7 @@ T = TypeVar("T")
 
 _LINES: Final = 200
 _MOST_TITLES: Final = 30
+_MOST_NOTES: Final = 5  # lines below the rows
 _ALIKE: Final = 0.9  # of the first lines have as many cells as the line of names
 _SIGNS: Final = (",", ";", "\t", "|")
 _RARE_SIGNS: Final = (":", "^", "~", "\x1f", "\x01", "\u00a6", "\u00a7")  # where no other will do
@@ -94,9 +95,24 @@ def questions_of_rows(
         own = [tally for name, tally in tallies.items() if name != BEYOND]
         asked += ["fewer"] * any(_count_of(tally, lambda texts: texts.is_null()) for tally in own)
         asked += ["line_ends"] * any(_count_of(tally, lambda texts: texts.str.contains(r"[\r\n]")) for tally in own)
-    if any(_is_total_word(tallies[each.name], len(files)) or _is_sum(tallies[each.name], each) for each in fields):
-        asked.append("total")
+    asked += ["total"] * _ends_in_total(tallies, fields, len(files))
     return tuple(say(f"layout.{each}") for each in asked)
+
+
+def ends_in_no_row(file: TableFile, tallies: Mapping[str, Tally], fields: Sequence[Field]) -> bool:
+    """Tell whether the last line of a file is a total of the others, or a note: text short of a cell."""
+    last = tallies[fields[-1].name]
+    return (isinstance(file, CsvFile) and _is_torn(last)) or _ends_in_total(tallies, fields, 1)
+
+
+def _is_torn(tally: Tally) -> bool:
+    """Tell whether the last row has no cell in a column, as only a few have none."""
+    is_short = isinstance(tally.last, Texts) and tally.last.values.to_list() == [None]
+    return is_short and _count_of(tally, lambda texts: texts.is_null()) <= min(_MOST_NOTES, tally.rows // _MOST_NOTES)
+
+
+def _ends_in_total(tallies: Mapping[str, Tally], fields: Iterable[Field], files: int) -> bool:
+    return any(_is_total_word(tallies[each.name], files) or _is_sum(tallies[each.name], each) for each in fields)
 
 
 def _guess(path: Path) -> FileLayout:

@@ -42,6 +42,26 @@ def refuse_misfits(data: object, schema: Schema, most: float) -> None:
         )
 
 
+@private_boundary
+def faults(data: object, schema: Schema, most: float) -> dict[str, str]:
+    """Return what is wrong with the columns of which more than a share of cells do not fit, by their names."""
+    fits = [fit for fit in check_table(data, schema).value if fit.share > most]
+    return {fit.name: _fault(schema, fit) for fit in fits}
+
+
+def _fault(schema: Schema, fit: FieldFit) -> str:
+    """Say how many cells of a column do not fit, and what may cure it."""
+    hint = say("looks.spelling") if schema.field(fit.name).is_categorical else say("looks.format")
+    return say(
+        "looks.misfit",
+        column=fit.name,
+        bad=fit.misfit,
+        cells=fit.cells - fit.missing,
+        what=misfit(schema, fit),
+        hint=fit.cure or hint,
+    )
+
+
 def misfit(schema: Schema, fit: FieldFit) -> str:
     """Say what the misfits of a column are not."""
     field = schema.field(fit.name)
@@ -55,17 +75,7 @@ def remarks(fits: Sequence[FieldFit], schema: Schema, data: object) -> list[str]
     for fit in fits:
         there = fit.cells - fit.missing
         if fit.cure or 2 * fit.misfit > there:
-            hint = say("looks.spelling") if schema.field(fit.name).is_categorical else say("looks.format")
-            found.append(
-                say(
-                    "looks.misfit",
-                    column=fit.name,
-                    bad=fit.misfit,
-                    cells=there,
-                    what=misfit(schema, fit),
-                    hint=fit.cure or hint,
-                )
-            )
+            found.append(_fault(schema, fit))
         if 2 * fit.unlisted > there:
             unlisted = quote(schema.field(fit.name).unlisted)
             found.append(say("looks.unlisted", column=fit.name, cells=fit.unlisted, all=there, unlisted=unlisted))

@@ -8,26 +8,27 @@ import datetime as dt
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import takewhile
 from typing import Final
 
 import numpy as np
 import polars as pl
 
+from lapwing.extras.evaluate.internal.proposals import proposed_answer
 from lapwing.extras.evaluate.internal.schemas import drafted_schema
+from lapwing.extras.evaluate.internal.shapes import NUMBERS, Shape
 from lapwing.extras.evaluate.internal.tallies import CHUNK_ROWS, Tally, tally_cells, values_of
-from lapwing.extras.evaluate.internal.written import are_numbers, have_codes, markers_among, other_type, rival
+from lapwing.extras.evaluate.internal.written import are_numbers, have_codes, other_type, rival
 from lapwing.extras.evaluate.words import say
 from lapwing.release.marked import Internal
 from lapwing.rows.cells import DAY_MICROSECONDS, Texts
 from lapwing.rows.entry import private_boundary, source_of
 from lapwing.schema.fields import Field
+from lapwing.schema.reading import Dialect
 from lapwing.schema.schemas import Schema
 
 _SEPARATORS: Final = {";": '";"', "\t": "the tab", "|": '"|"'}
 
 _DATES: Final = ("date", "datetime")
-_NUMBERS: Final = ("integer", "number")
 _FEW: Final = 12
 _LIST: Final = 100
 _MOST_LISTED: Final = 2**17  # no list has more texts
@@ -38,7 +39,6 @@ _REPEATED: Final = 0.5
 _HEAPED: Final = 0.2
 _SENTINEL: Final = 0.002
 _SPREAD: Final = 1000.0
-_MOST_DECIMALS: Final = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +56,7 @@ class Suggestion:
     within: str
     advice: tuple[str, ...]
     doubts: tuple[str, ...] = ()  # of the advice, what says that cells could be read otherwise
-    is_identifier: bool = False  # whether the values may name rows or people
+    answer: str = "drop"  # what is proposed for its field, as `described_field` reads it
 
 
 @private_boundary
@@ -99,43 +99,17 @@ def _counted(data: object, drafted: Schema, names: Sequence[str]) -> dict[str, T
 
 
 def _suggestions(drafted: Schema, tallies: Mapping[str, Tally]) -> tuple[Suggestion, ...]:
-    found = tuple(_suggestion(field, tallies[field.name]) for field in drafted.columns if field.name in tallies)
+    found = tuple(
+        _suggestion(field, tallies[field.name], drafted.dialect) for field in drafted.columns if field.name in tallies
+    )
     if len(drafted.fields) == len(found) == 1:
         # Where the one name looks like a whole line of names, the separator is asked for, and nothing else.
         for named in (named for sign, named in _SEPARATORS.items() if sign in found[0].name):
-            found = (replace(found[0], advice=(say("suggest.separator", sign=named),), is_identifier=False),)
+            found = (replace(found[0], advice=(say("suggest.separator", sign=named),), answer="learn"),)
     return found
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class _Shape:
-    """How often each value of a column occurs: values, increasing unless they are texts, as many counts."""
-
-    field: Field
-    values: pl.Series
-    counts: np.ndarray
-    missing: int
-    texts: pl.Series  # as they stand in the table
-
-    @property
-    def kind(self) -> str:
-        return self.field.type
-
-    @property
-    def rows(self) -> int:
-        return int(self.counts.sum())
-
-    @property
-    def numbers(self) -> np.ndarray:
-        found = self.values.to_numpy()  # whole numbers beyond 2**53 are told apart as values only
-        return found.astype(np.float64) if self.kind in _NUMBERS else found
-
-    @property
-    def markers(self) -> tuple[str, ...]:
-        return markers_among(self.values) if self.kind == "string" else ()
-
-
-def _suggestion(field: Field, tally: Tally) -> Suggestion:
+def _suggestion(field: Field, tally: Tally, dialect: Dialect) -> Suggestion:
     """Return what there is to say of one column."""
     name, kind = field.name, field.type
     if not tally.rows:
@@ -149,7 +123,7 @@ def _suggestion(field: Field, tally: Tally) -> Suggestion:
     present = whole.drop_nulls("value")
     present = present if kind == "string" else present.sort("value")
     missing = tally.rows - int(present["count"].sum())
-    shape = _Shape(
+    shape = Shape(
         field=field, values=present["value"], counts=present["count"].to_numpy(), missing=missing, texts=tally.texts
     )
     is_other = other_type(shape.values) if kind == "string" and len(shape.values) > 1 else ""
@@ -168,13 +142,18 @@ def _suggestion(field: Field, tally: Tally) -> Suggestion:
         within=_within(shape) if len(shape.values) else "",
         advice=tuple(text for text in [*said, cut] if text),
         doubts=tuple(doubts),
-        is_identifier=bool(len(shape.values)) and not is_other and bool(_is_identifier(shape)),
+        answer=proposed_answer(
+            shape,
+            may_name_rows=bool(len(shape.values)) and not is_other and bool(_is_identifier(shape)),
+            is_other=bool(is_other),
+            ignore_case=dialect.ignore_case,
+        ),
     )
 
 
-def _within(shape: _Shape) -> str:
+def _within(shape: Shape) -> str:
     """Return a range by powers of ten, or by decades, that holds all values."""
-    if shape.kind in _NUMBERS:
+    if shape.kind in NUMBERS:
         low, high = float(shape.numbers[0]), float(shape.numbers[-1])
         return f"{_power(low) if low < 0 else '0'} to {_power(high) if high > 0 else '0'}"
     if shape.kind in _DATES:
@@ -194,7 +173,7 @@ def _year(microseconds: int) -> int:
     return (dt.date(1970, 1, 1) + dt.timedelta(days=days)).year
 
 
-def _is_identifier(shape: _Shape) -> str:
+def _is_identifier(shape: Shape) -> str:
     """Say where values name rows or people."""
     share = len(shape.values) / shape.rows
     if shape.kind not in ("string", "integer") or len(shape.values) <= _LIST or share < _HEAPED:
@@ -204,7 +183,7 @@ def _is_identifier(shape: _Shape) -> str:
     return say("suggest.few_rows")
 
 
-def _is_list(shape: _Shape) -> str:
+def _is_list(shape: Shape) -> str:
     """Say where values are a list of names or codes."""
     count = len(shape.values)
     is_short = count <= min(_LIST, max(_FEW, _REPEATED * shape.rows))
@@ -212,14 +191,14 @@ def _is_list(shape: _Shape) -> str:
         return say("suggest.few_texts")
     if shape.kind == "string" and not is_short:
         return say("suggest.many_texts")
-    if shape.kind in _NUMBERS and 1 < count <= _FEW:
+    if shape.kind in NUMBERS and 1 < count <= _FEW:
         return say("suggest.few_numbers")
     return ""
 
 
-def _is_sentinel(shape: _Shape) -> str:
+def _is_sentinel(shape: Shape) -> str:
     """Say where a value at either end stands apart from all others and is frequent."""
-    if shape.kind not in _NUMBERS or len(shape.values) <= _FEW:
+    if shape.kind not in NUMBERS or len(shape.values) <= _FEW:
         return ""
     x = shape.numbers
     ends = ((0, x[1] - x[0], x[-1] - x[1]), (-1, x[-1] - x[-2], x[-2] - x[0]))
@@ -238,17 +217,17 @@ def _is_code(x: np.ndarray, place: int) -> bool:
     return bool(x[-1] > 90) and set(f"{x[-1]:.0f}") == {"9"}
 
 
-def _is_heaped(shape: _Shape) -> str:
+def _is_heaped(shape: Shape) -> str:
     """Say where zero is an atom among many values."""
-    if shape.kind not in _NUMBERS or len(shape.values) <= _FEW:
+    if shape.kind not in NUMBERS or len(shape.values) <= _FEW:
         return ""
     zeros = int(shape.counts[shape.numbers == 0].sum())
     return say("suggest.zeros") if zeros > _HEAPED * shape.rows else ""
 
 
-def _is_skewed(shape: _Shape) -> str:
+def _is_skewed(shape: Shape) -> str:
     """Say where a few values are far beyond all others."""
-    if shape.kind not in _NUMBERS:
+    if shape.kind not in NUMBERS:
         return ""
     sizes = np.abs(shape.numbers)
     order = np.argsort(sizes)
@@ -257,49 +236,47 @@ def _is_skewed(shape: _Shape) -> str:
     return say("suggest.sizes") if sizes.max() > _SPREAD * max(median, 1e-300) and median > 0 else ""
 
 
-def _decimals(shape: _Shape) -> str:
+def _decimals(shape: Shape) -> str:
     """Say where all numbers are multiples of a power of ten."""
     if shape.kind != "number":
         return ""
-    scaled = [np.abs(shape.numbers) * 10.0**places for places in range(_MOST_DECIMALS + 1)]
-    too_fine = [*takewhile(lambda x: not np.allclose(x, np.rint(x), rtol=1e-12, atol=1e-6), scaled)]
-    places = len(too_fine)
-    if places > _MOST_DECIMALS:
+    step = shape.step
+    if step is None:
         return ""
-    return say("suggest.steps", step=10.0 ** (-places)) if places else say("suggest.whole")
+    return say("suggest.whole") if step == 1 else say("suggest.steps", step=step)
 
 
-def _is_midnight(shape: _Shape) -> str:
+def _is_midnight(shape: Shape) -> str:
     """Say where moments are days."""
     is_day = shape.kind == "datetime" and not (shape.numbers % DAY_MICROSECONDS).any()
     return say("suggest.midnight") if is_day else ""
 
 
-def _is_full(shape: _Shape) -> str:
+def _is_full(shape: Shape) -> str:
     """Say where no cell is empty, and none holds a text that may stand for missing."""
     has_all = not shape.missing and not shape.markers and len(shape.values) > 1
     return say("suggest.required") if has_all else ""
 
 
-def _may_be_codes(shape: _Shape) -> str:
+def _may_be_codes(shape: Shape) -> str:
     """Say where numbers may be codes."""
     if not have_codes(shape.texts):
         return ""
-    if shape.kind in _NUMBERS:
+    if shape.kind in NUMBERS:
         return say("suggest.number_codes")
     if shape.kind != "string" or not are_numbers(shape.values.filter(~shape.values.is_in(shape.markers))).all():
         return ""
     return say("suggest.text_codes")
 
 
-def _is_spaced(shape: _Shape) -> str:
+def _is_spaced(shape: Shape) -> str:
     """Say where texts have white space at their ends."""
     if shape.kind != "string" or not (shape.values != shape.values.str.strip_chars()).any():
         return ""
     return say("suggest.spaced")
 
 
-def _has_twins(shape: _Shape) -> str:
+def _has_twins(shape: Shape) -> str:
     """Say where texts differ by nothing that one can hear."""
     if shape.kind != "string" or len(shape.values) > _MOST_LISTED:
         return ""
@@ -309,7 +286,7 @@ def _has_twins(shape: _Shape) -> str:
     return say("suggest.twins")
 
 
-_RULES: Final[tuple[Callable[[_Shape], str], ...]] = (
+_RULES: Final[tuple[Callable[[Shape], str], ...]] = (
     lambda shape: say("suggest.one_value") if len(shape.values) == 1 and not shape.missing else "",
     _is_identifier,
     _is_list,
@@ -321,7 +298,7 @@ _RULES: Final[tuple[Callable[[_Shape], str], ...]] = (
     lambda shape: say("suggest.missing", markers=" ".join(shape.markers)) if shape.markers else "",
     _is_full,
 )
-_DOUBTS: Final[tuple[Callable[[_Shape], str], ...]] = (
+_DOUBTS: Final[tuple[Callable[[Shape], str], ...]] = (
     _may_be_codes,
     _is_spaced,
     _has_twins,

@@ -1,14 +1,17 @@
 """Draft the schema of files and answers whose columns have no types: how they are written is guessed from all cells."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+import polars as pl
 
 from lapwing.errors import DataError
 from lapwing.extras.connect.tables.workbooks import ExcelFile
-from lapwing.extras.evaluate.internal.layout import guess_layout, questions_of_rows
+from lapwing.extras.evaluate.internal.layout import ends_in_no_row, guess_layout, questions_of_rows
 from lapwing.extras.evaluate.internal.tallies import CHUNK_ROWS, Tally, tally_cells
 from lapwing.extras.evaluate.internal.written import ColumnGuess, rival
-from lapwing.rows.cells import RawColumn
+from lapwing.extras.evaluate.words import say
 from lapwing.rows.entry import Source
 from lapwing.rows.files import open_file
 from lapwing.rows.formats import BEYOND, CsvFile
@@ -16,24 +19,66 @@ from lapwing.schema.fields import Field
 from lapwing.schema.reading import PLAIN, PLAIN_FILE, Dialect
 from lapwing.schema.schemas import Schema
 
+_MOST_FOOTERS: Final = 5
+_MOST_LISTED: Final = 2**17  # texts of a list
+_REPEATED: Final = 0.5  # of the rows: so many different texts are a list at most
+
 
 def drafted_files(source: Source) -> tuple[Schema, dict[str, Tally]]:
     """Return the draft of files whose columns have no types, with how they and their cells seem to be written."""
     layout = guess_layout(source.files)
-    files = [open_file(path, layout.dialect) for path in source.files]
+    found, footer = _tallied(source, layout.dialect), 0
+    while found.ends_in_no_row and footer < _MOST_FOOTERS:
+        footer += 1
+        found = _tallied(source, replace(layout.dialect, skip_footer=footer))
+    fields, tallies = found.drafted.fields, found.tallies
+    spelled = replace(
+        found.drafted.dialect,
+        trim=any(_is_spaced(tally.texts) for tally in tallies.values()),
+        ignore_case=any(_has_cases(tallies[field.name]) for field in fields if field.type == "string"),
+    )
+    if spelled != found.drafted.dialect:
+        found = _tallied(source, spelled, fields)
+    asked = [say("layout.footer", rows=footer)] if footer else []
+    questions = dict.fromkeys((*layout.questions, *asked, *found.questions, *found.drafted.questions))
+    return replace(found.drafted, questions=tuple(questions)), found.tallies
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class _Tallied:
+    """What files look like in a dialect: their draft, how often each cell occurs, and what their rows leave to ask."""
+
+    drafted: Schema
+    tallies: dict[str, Tally]
+    questions: tuple[str, ...]
+    ends_in_no_row: bool
+
+
+def _tallied(source: Source, dialect: Dialect, fields: tuple[Field, ...] = ()) -> _Tallied:
+    """Look at files as they are written in a dialect.
+
+    fields: what is known of the columns, so that cells are read as these say; texts where nothing is.
+    """
+    files = [open_file(path, dialect) for path in source.files]
     names = [name for name in files[0].names if name]
-    plain = draft_of(tuple(Field(name=name, type="string") for name in dict.fromkeys(names)), layout.dialect)
-    source.open(plain, names)  # refuses a file without some of the columns, or with two of a name
-
-    def read(columns: Sequence[str]) -> Iterator[Mapping[str, RawColumn]]:
-        for file in files:
-            yield from file.chunks(columns, CHUNK_ROWS)
-
+    plain = draft_of(fields or tuple(Field(name=name, type="string") for name in dict.fromkeys(names)), dialect)
+    reader = source.open(plain, names)  # refuses a file without some of the columns, or with two of a name
     beyond = [BEYOND] if all(isinstance(file, CsvFile | ExcelFile) for file in files) else []
-    tallies = tally_cells(read, [*names, *beyond])
-    drafted = guessed({name: tallies[name] for name in names}, layout.dialect)
-    asked = (*layout.questions, *questions_of_rows(files, tallies, drafted.fields), *drafted.questions)
-    return replace(drafted, questions=tuple(dict.fromkeys(asked))), tallies
+    tallies = tally_cells(lambda columns: reader.chunks(columns, CHUNK_ROWS), [*names, *beyond])
+    drafted = guessed({name: tallies[name] for name in names}, dialect)
+    ends = len(files) == 1 and ends_in_no_row(files[0], tallies, drafted.fields)
+    return _Tallied(drafted, tallies, questions_of_rows(files, tallies, drafted.fields), ends)
+
+
+def _is_spaced(texts: pl.Series) -> bool:
+    return bool((texts != texts.str.strip_chars()).any())
+
+
+def _has_cases(tally: Tally) -> bool:
+    """Tell whether texts of a list differ in case alone; names of rows may, and mean it."""
+    bare = tally.texts.str.strip_chars().drop_nulls().unique()
+    is_list = len(bare) <= min(_MOST_LISTED, _REPEATED * tally.rows)
+    return is_list and bare.str.to_lowercase().n_unique() < len(bare)
 
 
 def guessed(tallies: Mapping[str, Tally], dialect: Dialect = PLAIN_FILE) -> Schema:

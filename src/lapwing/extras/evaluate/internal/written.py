@@ -37,8 +37,12 @@ _USUAL_UNITS: Final = (
     *("kg", "g", "mg", "km", "m", "cm", "mm", "l", "ml", "h", "min", "s", "°c", "°f"),
 )
 
-_WORDS: Final = ("NA", "N/A", "NaN", "null", "None", "missing", "unknown", "n.a.")
-_SIGNS: Final = ("?", "-", ".", "*")
+_WORDS: Final = (
+    *("NA", "N/A", "NaN", "null", "None", "missing", "unknown", "n.a.", "#N/A", "nil", "not available"),
+    *("not applicable", "refused", "no answer", "don't know", "k.A.", "k. A.", "keine Angabe", "unbekannt", "n/d"),
+    *("n.d.", "inconnu", "desconocido", "sin dato", "brak", "brak danych", "<LOD", "<LOQ"),
+)
+_SIGNS: Final = ("?", "-", ".", "*", "--", "---", "\u2013", "\u2014")
 
 USUAL_MARKERS: Final = tuple(
     dict.fromkeys(
@@ -310,6 +314,23 @@ def other_type(texts: pl.Series) -> str:
     if _where_nearly_all(texts, lambda some: some.str.contains(_OTHER_DATES).to_numpy()) is not None:
         return say("written.other_dates")
     return ""
+
+
+def but_for_a_few(texts: pl.Series) -> tuple[FieldType, Reading, pl.Series]:
+    """Return the type of different texts and how they are written, but for a few that have no digit; these.
+
+    >>> kind, reading, others = but_for_a_few(pl.Series(["3,5", "4,1", *(f"{n},2" for n in range(9)), "pending"]))
+    >>> kind, reading.decimal_char, others.to_list()
+    ('number', ',', ['pending'])
+    """
+    is_other = ~texts.str.contains("[0-9]")
+    others, rest = texts.filter(is_other), texts.filter(~is_other)
+    if len(others) > _MOST_OTHERS or len(rest) < _OUTNUMBERED * max(1, len(others)):
+        return "string", PLAIN, others
+    guess = ColumnGuess()
+    guess.add(Texts(rest))
+    found = guess.written(has_comma=False)
+    return found.type, found.reading, others
 
 
 def are_numbers(texts: pl.Series) -> np.ndarray:

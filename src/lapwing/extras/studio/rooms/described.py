@@ -10,11 +10,15 @@ from typing import Any, Final
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
+from lapwing.api.schemas import draft
 from lapwing.errors import SchemaError
 from lapwing.extras.connect.metadata.converted import UNIT_LACK
+from lapwing.extras.evaluate.answers import proposed_schema
+from lapwing.extras.evaluate.internal.suggestions import look
 from lapwing.extras.studio.jobs import Job
 from lapwing.extras.studio.pages import job_of, texts
 from lapwing.extras.studio.rooms.fields import count_of, in_words, is_poor, name_of
+from lapwing.rows.entry import source_of
 from lapwing.schema.changes import open_keys
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import Schema
@@ -50,12 +54,24 @@ def job_and_schema(request: Request) -> tuple[Job, Schema]:
     return job, schema
 
 
-def begin(job: Job, schema: Schema) -> None:
-    """Write down the schema that a job begins with, unless it has one: of two tabs the first has the word."""
+def begin(job: Job, first: Schema, proposed: Schema | None = None) -> None:
+    """Write down the schema that a job begins with, unless it has one: of two tabs the first has the word.
+
+    proposed: the same with what is proposed of its columns, some of which may be left out.
+    """
     if job.file(_SCHEMA).exists():
         return
-    schema.save(job.file(FIRST))
-    schema.save(job.file(_SCHEMA))
+    first.save(job.file(FIRST))
+    (proposed or first).save(job.file(_SCHEMA))
+
+
+def begin_by_look(job: Job) -> None:
+    """Begin with names and types; where these are guessed from the cells, with all that the cells speak for."""
+    if source_of(job.data).is_typed:
+        begin(job, draft(job.data))
+        return
+    drafted, seen = look(job.data).value
+    begin(job, drafted, proposed_schema(drafted, {each.name: each.answer for each in seen}))
 
 
 def first_of(job: Job, schema: Schema) -> Schema:

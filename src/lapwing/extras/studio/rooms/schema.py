@@ -10,7 +10,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from lapwing.api.schemas import draft
 from lapwing.errors import DataError, LapwingError, ParameterError, SchemaError
 from lapwing.extras.connect.metadata.reading import read_foreign
 from lapwing.extras.studio.jobs import Job
@@ -18,6 +17,7 @@ from lapwing.extras.studio.pages import form_of, go, job_of, page, studio_of
 from lapwing.extras.studio.rooms.described import (
     FIRST,
     begin,
+    begin_by_look,
     cards,
     first_of,
     job_and_schema,
@@ -186,7 +186,7 @@ def drafted(request: Request) -> Response:
     """Begin with names and types: public where the table says them itself; else its cells are looked at."""
     job = job_of(request)
     if job.schema is None:
-        work = studio_of(request).works.begin(job.name, _KIND, lambda _: begin(job, draft(job.data)))
+        work = studio_of(request).works.begin(job.name, _KIND, lambda _: begin_by_look(job))
         work.join(_AT_ONCE)
     return go(f"/job/{job.name}/schema")
 
