@@ -88,7 +88,7 @@ MORE = {
     "answers": "--quiet",
     "sample": "--into --where-file --balance --quiet",
     "report": "--quiet",
-    "query": "--table --groups --confidence --weighted",
+    "query": "--mean --share --replicates --table --groups --confidence --weighted",
     "evaluate": "--sql --db --target --by --test --epsilon --delta --rho --neighbours --expected-rows --ledger "
     "--dataset --transcript --seed --details --quiet",
     "anonymize": "--sql --db --variant --partition --no-improve --draw --categories --rows --seed --quiet",

@@ -301,6 +301,23 @@ def test_query_says_on_one_line_where_no_interval_is_known():
     assert (quiet.status, quiet.err) == (0, "")
 
 
+def test_query_tells_means_and_shares_of_the_population(tmp_path):
+    rows = pl.DataFrame({"flag": [True, False] * 500, "age": [40] * 1000})
+    release = lw.synthesize(rows, make.schema({"flag": bool, "age": (0, 99)}), epsilon=9, mechanism="Independent")
+    release.save(tmp_path / "m.lapwing")
+
+    said = lapwing("query", tmp_path / "m.lapwing", "--mean", "age,flag", "--share", "age >= 40", "--replicates", "5")
+
+    heading, *lines = (re.split(r"\s{2,}", line) for line in said.out.splitlines())
+    assert heading == ["population, 0.95 each", "estimate", "lower", "upper", "standard_error"]
+    assert [line[0] for line in lines] == ["mean of age", "mean of flag", "share of age >= 40"]
+    for (_, *numbers), near in zip(lines, (40, 0.5, 1), strict=True):
+        estimate, lower, upper, error = map(float, numbers)
+        assert estimate == pytest.approx(near, rel=0.1)
+        assert lower <= estimate <= upper or near == 1  # shares are cut
+        assert error < near / 10
+
+
 @pytest.mark.usefixtures("place")
 def test_query_says_how_to_see_cells_that_were_counted():
     saved(lw.PMM(depth=6))

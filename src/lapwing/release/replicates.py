@@ -96,7 +96,7 @@ class Replicates:
         -------
         PopulationEstimate
         """
-        self._check_numbers([column])
+        check_numbers(self.schema, [column])
         return self._one(lambda frame, _: float(np.nanmean(_numbers(frame, column))), confidence)
 
     def proportion(self, condition: str | Stat, confidence: Number = 0.95) -> PopulationEstimate:
@@ -140,7 +140,7 @@ class Replicates:
         names = [regressors] if isinstance(regressors, str) else list(regressors)
         if not names or len({outcome, *names, "intercept"}) != len(names) + 2:
             raise _refused(f"regressors must be distinct columns beside the outcome, got {names}; name each once")
-        self._check_numbers([outcome, *names])
+        check_numbers(self.schema, [outcome, *names])
 
         def coefficients(frame: "pl.DataFrame") -> dict[str, float]:
             y, *columns = (_numbers(frame, name) for name in (outcome, *names))
@@ -213,14 +213,15 @@ class Replicates:
         for codes in samples:
             yield codes, decode(codes, self.schema)
 
-    def _check_numbers(self, columns: Sequence[str]) -> None:
-        """Refuse columns that hold no numbers."""
-        for name in columns:
-            field = self.schema.field(name)
-            if field.identifier or field.type not in ("integer", "number", "boolean"):
-                raise _refused(
-                    f"column {name!r} holds no numbers; use proportion with a condition, or estimate with a function"
-                )
+
+def check_numbers(schema: Schema, columns: Sequence[str]) -> None:
+    """Refuse columns that hold no numbers."""
+    for name in columns:
+        field = schema.field(name)
+        if field.identifier or field.type not in ("integer", "number", "boolean"):
+            raise _refused(
+                f"column {name!r} holds no numbers; use proportion with a condition, or estimate with a function"
+            )
 
 
 _ONE = "estimate"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from lapwing.cli import options
-from lapwing.cli.console import Say, is_quiet, speaker
+from lapwing.cli.console import Say, console_progress, is_quiet, speaker
 from lapwing.cli.options import flag, misuse, option, whole
 from lapwing.cli.outputs import check_drawn
 from lapwing.errors import DataError, ParameterError
@@ -238,8 +238,20 @@ def query(
     context: typer.Context,
     model: options.Model,
     column: Annotated[
-        list[str], option("--column", "NAME", "A column of the table; repeat, or separate several by commas.")
-    ],
+        list[str] | None, option("--column", "NAME", "A column of the table; repeat, or separate several by commas.")
+    ] = None,
+    mean: Annotated[
+        list[str] | None,
+        option("--mean", "NAME", "Instead of a table: the population's mean of a column of numbers; repeat."),
+    ] = None,
+    share: Annotated[
+        list[str] | None,
+        option("--share", "CONDITION", "Likewise the share that meets a condition, such as 'age >= 65'; repeat."),
+    ] = None,
+    replicates: Annotated[
+        str,
+        option("--replicates", "M", "Releases that are simulated for the intervals of --mean and --share, 4 or more."),
+    ] = "20",
     groups: Annotated[
         str,
         option(
@@ -254,7 +266,15 @@ def query(
         bool, flag("--weighted", "Weighted totals instead of counts, by the survey weight of the schema.")
     ] = False,
 ) -> None:
-    """Print a contingency table of a saved model, with intervals for the true counts."""
+    """Print a contingency table of a saved model, or means and shares, each with an interval."""
+    if mean or share:
+        if column or weighted:
+            raise misuse("--mean and --share stand alone; ask for the table by itself", context, code="LW903")
+        simulated = whole(replicates)
+        _print_estimates(one_table(open_saved(model), table), mean or (), share or (), simulated, confidence)
+        return
+    if not column:
+        raise misuse("missing option '--column', '--mean' or '--share'", context, code="LW903")
     wanted = number_or_measured(groups)
 
     from lapwing.model.evidence import measured_groupings  # noqa: PLC0415
@@ -269,6 +289,29 @@ def query(
         is_measured = wanted != "measured" and measured_groupings(release.noisy, counted) is not None
         hint = "; --groups measured shows the cells that were counted" if is_measured else ""
         speaker(context, quiet=False)(f"no noisy answer covers {missing} of {is_known.size} cells{hint}")
+
+
+def _print_estimates(
+    release: "Release", means: Sequence[str], shares: Sequence[str], replicates: int, confidence: str
+) -> None:
+    """Print what `Release.replicates` tells of the population; all is checked before anything is simulated."""
+    from lapwing.model.statistics.expressions import condition_of  # noqa: PLC0415
+    from lapwing.release.queries import failure_of_confidence  # noqa: PLC0415
+    from lapwing.release.replicates import check_numbers  # noqa: PLC0415
+
+    schema = release.schema
+    names = options.known_names(means, [field.name for field in schema.columns])
+    check_numbers(schema, names)
+    for text in shares:
+        condition_of(text, schema)
+    level = 1 - failure_of_confidence(confidence)
+    with console_progress(quiet=False):
+        found = release.replicates(replicates)
+    asked = [(f"mean of {name}", found.mean(name, level)) for name in names]
+    asked += [(f"share of {text}", found.proportion(text, level)) for text in shares]
+    keys = ("estimate", "lower", "upper", "standard_error")
+    rows = [(said, *(f"{getattr(each, key):.4g}" for key in keys)) for said, each in asked]
+    print(align_lines([(f"population, {float(level):.4g} each", *keys), *rows], right=range(1, 5)))
 
 
 def _asked(release: "Release", table: str | None, column: Sequence[str]) -> "Release":
