@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,8 @@ from helpers.command import lapwing
 from helpers.containers import arrow_type, in_zone
 from helpers.naive_codes import naive_code
 from helpers.nasty_cells import CELLS, FIELDS
+from helpers.studio import in_process
+from lapwing.extras.studio.jobs import JOBS, Job
 from lapwing.rows.source import code_table
 from lapwing.schema.schemas import Schema
 
@@ -64,22 +67,30 @@ def test_nasty_cells_have_the_codes_that_parquet_gives(made, kind):
         ], field.name
 
 
-SPILLS = {
-    "duckdb": "SELECT current_setting('temp_directory') = '' AS flag",  # no folder: what does not fit is refused
-    "sqlite": "SELECT temp_store = 2 AS flag FROM pragma_temp_store",  # 2: in memory
+SORTED = {
+    "duckdb": "SELECT true AS flag FROM (SELECT sha1(i::text) AS t FROM range(200000) AS r(i) ORDER BY t)",
+    "sqlite": "WITH RECURSIVE r(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM r WHERE i < 200000) "
+    "SELECT true AS flag FROM (SELECT printf('%040d', i * 7919 % 200003) AS t FROM r ORDER BY t LIMIT 200000)",
 }
-"""Whether a connection keeps in memory what its query sorts and joins."""
+"""More than SQLite's cache holds."""
 
 
-@pytest.mark.parametrize("kind", SPILLS)
+@pytest.mark.skipif(sys.platform == "win32", reason="the limit of the size of files is POSIX's")
+@pytest.mark.parametrize("kind", SORTED)
 def test_a_database_in_a_file_writes_nothing_of_a_query_down_elsewhere(kind, tmp_path):
+    import resource
+
     path = tmp_path / "kept.db"
     (databases.duckdb if kind == "duckdb" else sqlite3).connect(path).close()
     path.touch()
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
+    try:
+        source = code_table(lw.Query(SORTED[kind], f"{kind}:///{path}"), Schema.from_dict(FLAG_ALONE))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
-    chunks = list(code_table(lw.Query(SPILLS[kind], f"{kind}:///{path}"), Schema.from_dict(FLAG_ALONE)).chunks())
-
-    assert [chunk["flag"].tolist() for chunk in chunks] == [[1]]
+    assert source.rows == 200_000
 
 
 @pytest.mark.parametrize("kind", ["integers", "texts"])
@@ -109,29 +120,102 @@ def test_a_release_of_a_query_gives_polars_rows(made):
     assert rows.columns == ["flag", "age"]
 
 
-@pytest.mark.parametrize(
-    "sql",
-    [
+HOSTILE = {
+    "all": (
         "INSERT INTO kept VALUES (1) RETURNING *",
-        "SELECT 1 AS age) AS q; DROP TABLE kept; SELECT * FROM (SELECT 1",
-        "DROP TABLE kept",
-        "SELECT nothing FROM kept",
-        "SELECT 1 / 0 AS age",
         "WITH gone AS (DELETE FROM kept RETURNING *) SELECT * FROM gone",
-    ],
-)
-def test_a_query_that_would_write_or_fails_is_refused_and_changes_nothing(made, sql):
+        "DROP TABLE kept",
+        "SELECT 1 AS age) AS q; DROP TABLE kept; SELECT * FROM (SELECT 1",
+        "DROP TABLE kept; SELECT true AS flag, 1 AS age",
+        "SELECT true AS flag, 1 AS age; DROP TABLE kept",
+        "BEGIN",
+        "SELECT nothing FROM kept",
+    ),
+    "duckdb": (
+        "COPY kept TO '{}/out.csv'",
+        "COPY kept TO '{}/out.csv' (RETURN_FILES)",
+        "COPY kept TO '{}/out.csv'; SELECT true AS flag, 1 AS age",
+        "SELECT 1 AS age); COPY kept TO '{}/out.csv'; SELECT * FROM (SELECT 1",
+        "EXPORT DATABASE '{}/out'",
+        "ATTACH '{}/out.duckdb' AS x",
+        "EXPLAIN ANALYZE SELECT 1",
+        "CALL enable_logging(storage = 'file', storage_path = '{}/out')",
+        "SELECT true AS flag, 1 AS age FROM enable_logging(storage = 'file', storage_path = '{}/out')",
+        "SELECT true AS flag, 1 AS age FROM query('COPY kept TO ''{}/out.csv''')",
+        "SET threads = 1",
+        "PRAGMA enable_profiling",
+        "LOAD '{}/other.csv'",
+        "SELECT * FROM '{}/other.csv'",
+        "SELECT * FROM read_csv('{}/other.csv')",
+        "SELECT content AS flag, 1 AS age FROM read_text('{}/other.csv')",
+    ),
+    "sqlite": (
+        "VACUUM INTO '{}/out.db'",
+        "ATTACH '{}/out.db' AS x",
+        "ATTACH 'file:{}/out.db?mode=rwc' AS x",
+        "PRAGMA temp_store_directory = '{}'",
+        "PRAGMA wal_checkpoint",
+        "CREATE TEMP TABLE x AS SELECT 1",
+        "UPDATE sqlite_master SET name = 'x'",
+        "SELECT true AS flag, load_extension('{}/other.csv') AS age",
+    ),
+    "postgresql": (
+        "COPY kept TO '{}/out.csv'",
+        "COPY kept TO PROGRAM 'touch {}/out'",
+        "SELECT true AS flag, lo_import('{}/other.csv') AS age",
+        "SELECT true AS flag, set_config('transaction_read_only', 'off', true) AS age",
+        "EXPLAIN ANALYZE SELECT 1",
+        "CREATE TEMP TABLE x AS SELECT 1",
+        "SELECT 1 / 0 AS age",  # null in the others
+    ),
+}
+"""Queries that would write, read elsewhere, change a setting, or fail."""
+
+
+def _files(folder):
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_query_that_does_more_than_read_its_database_is_refused_and_changes_nothing(made, tmp_path):
     kept = made([1, 2], "integers", ["flag", "age"])
-    if "1 / 0" in sql and made.kind != "postgresql":
-        pytest.skip("there it is null")
+    (tmp_path / "other.csv").write_text("flag,age\ntrue,1\n")
+    tmp_path.chmod(0o777)  # the server is another user
+    before = _files(tmp_path)
 
-    with pytest.raises(lw.DataError) as caught:
-        lw.synthesize(lw.Query(sql, kept.url), FLAG, epsilon=1)
-
-    assert caught.value.code in ("LW103", "LW104")
-    assert sql not in str(caught.value)
-    assert caught.value.__context__ is None
+    for sql in (*HOSTILE["all"], *HOSTILE[made.kind]):
+        hostile = sql.replace("{}", str(tmp_path))
+        with pytest.raises(lw.DataError) as caught:
+            lw.synthesize(lw.Query(hostile, kept.url), FLAG, epsilon=1)
+        assert caught.value.code == "LW103", sql
+        assert "must be one SELECT" in str(caught.value)
+        assert hostile not in str(caught.value)
+        assert caught.value.__context__ is None
+        assert _files(tmp_path) == before, sql
     assert code_table(kept, Schema.from_dict(FLAG)).count([()]) == [[2]]
+
+
+@pytest.mark.parametrize(("kind", "sql"), [("duckdb", HOSTILE["duckdb"][2]), ("sqlite", HOSTILE["sqlite"][0])])
+def test_no_door_runs_a_query_that_writes(kind, sql, tmp_path, monkeypatch):
+    """A studio's job is a file, and may be a stranger's."""
+    cells = databases.one_column([1, 2], arrow_type("integers")) if kind == "duckdb" else [1, 2]
+    kept = getattr(databases, f"in_{kind}")(tmp_path, cells, ["flag", "age"])
+    monkeypatch.chdir(tmp_path)
+    Path("s.json").write_text(json.dumps(FLAG))
+    job = Job(name="kept", place=tmp_path / JOBS / "kept", sql=sql.replace("{}", str(tmp_path)), db=kept.url)
+    job.save()
+    before = _files(tmp_path)
+
+    paid = "synthesize --epsilon 1 --schema s.json -o rows.csv"
+    for words in ("schema draft -o d.json", "schema check s.json", paid):
+        said = lapwing(*words.split(), "--sql", job.sql, "--db", job.db)
+        assert "must be one SELECT" in said.err, said
+    visitor = in_process(tmp_path)
+    visitor.post("/job/kept/schema/draft", {})
+    room = visitor.wait("/job/kept/schema", lambda answer: "data-watch" not in answer.text)
+
+    assert "must be one SELECT" in room.words
+    assert _files(tmp_path).items() >= before.items()
+    assert [each for each in _files(tmp_path).keys() - before if JOBS not in each.parts] == []
 
 
 def test_columns_of_one_name_and_lists_are_refused(made):

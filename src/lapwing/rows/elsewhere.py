@@ -40,7 +40,8 @@ class Query:
     Parameters
     ----------
     sql : str
-        One ``select``. Name the columns that the schema models: all that it gives are kept in memory.
+        One ``select`` of what the database itself holds; anything else is refused when it is asked, before it runs.
+        Name the columns that the schema models: all that it gives are kept in memory.
     url : str
         ``postgresql://user@host/name`` (``pip install "lapwing[connect]"``), ``sqlite:///file.db`` or
         ``duckdb:///file.duckdb`` (``pip install "lapwing[duckdb]"``). Keep a password out of it: Postgres also takes

@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _CLOSED: Final = "the database cannot be opened; check address, user and password, and that it may be read"
-_FAILED: Final = "the query cannot be run; try it in the database's own shell, where its message may be seen"
+_FAILED: Final = (  # it may be a stranger's, as that of a studio's job is: no engine runs more than one SELECT
+    "the query cannot be run: it must be one SELECT, of what this database holds itself; if it is, try it in the "
+    "database's own shell, where its message may be seen"
+)
 _FETCHED: Final = 2**16
 
 
@@ -54,6 +57,7 @@ def _sqlite_rows(sql: str, url: str) -> pl.DataFrame:
 def _fetched(connection: sqlite3.Connection, sql: str) -> pl.DataFrame:
     connection.text_factory = _text
     connection.execute("PRAGMA temp_store = MEMORY")  # what is sorted is never written down
+    connection.set_authorizer(_allowed)  # without it VACUUM INTO and ATTACH write files, also from a read-only one
     cursor = connection.execute(sql)
     names = _distinct([each[0] for each in cursor.description or ()])
     parts = [pl.DataFrame(schema=dict.fromkeys(names, pl.String))]
@@ -61,6 +65,15 @@ def _fetched(connection: sqlite3.Connection, sql: str) -> pl.DataFrame:
         columns = zip(names, zip(*rows, strict=True), strict=True)
         parts.append(pl.DataFrame({name: texts(cells).values for name, cells in columns}))
     return pl.concat(parts)
+
+
+_READS: Final = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE)
+
+
+def _allowed(action: int, table: str | None, *_: str | None) -> int:
+    """Allow what reads, and what SQLite asks for before functions such as json_each give rows, and does not do."""
+    is_read = action in _READS or (action == sqlite3.SQLITE_UPDATE and table == "sqlite_master")
+    return sqlite3.SQLITE_OK if is_read else sqlite3.SQLITE_DENY
 
 
 def _text(raw: bytes) -> str | bytes:
@@ -85,6 +98,11 @@ def _duckdb_rows(sql: str, url: str) -> "duckdb.DuckDBPyRelation":
         # Without a temporary folder nothing that does not fit in memory is written down.
         connection = run_guarded(_CLOSED, lambda: duckdb.connect(config={"temp_directory": ""}))
         run_guarded(_CLOSED, lambda: connection.execute(f'ATTACH \'{file}\' AS "{name}" (READ_ONLY); USE "{name}"'))
+        # Rows of other files would be no private table of the call, and some functions of a SELECT change settings.
+        connection.execute("SET enable_external_access = false; SET lock_configuration = true")
+        kinds = run_guarded(_FAILED, lambda: [each.type for each in connection.extract_statements(sql)])
+        if kinds != [duckdb.StatementType.SELECT]:
+            raise DataError(_FAILED, code="LW103")
         _distinct([each.lower() for each in run_guarded(_FAILED, lambda: connection.sql(sql).columns)])
         kept = f"CREATE TEMP TABLE lapwing_rows AS SELECT * FROM ({sql}\n)"  # noqa: S608 - the user's own
         run_guarded(_FAILED, lambda: connection.execute(kept))
