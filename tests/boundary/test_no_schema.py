@@ -340,7 +340,7 @@ def test_noisy_counts_say_what_the_columns_of_a_csv_file_are(tmp_path):
         (",", "utf-8", ".", "%Y-%m-%dT%H:%M:%S"),
         (";", "cp1252", ",", "%d.%m.%Y"),
         (";", "utf-8-sig", ".", "%Y-%m-%d"),
-        ("\t", "utf-16", ",", "%d/%m/%Y"),
+        ("\t", "utf-8", ",", "%d/%m/%Y"),
         ("|", "cp1252", ".", "%m/%d/%Y"),
     ],
 )

@@ -120,7 +120,7 @@ OTHERS = {
         "other rows or units",
     ),
     "another quotation mark": (SCHEMA, {**MENDED, "dialect": {"quoteChar": "'"}}, "other rows or units"),
-    "an encoding of two bytes": (SCHEMA, {**MENDED, "dialect": {"encoding": "utf-16"}}, "other rows or units"),
+    "an encoding of other signs": (SCHEMA, {**MENDED, "dialect": {"encoding": "cp037"}}, "other rows or units"),
     "an encoding, of a unit": (with_unit(SCHEMA), {**with_unit(MENDED), "dialect": {"encoding": "latin-1"}}, "other"),
     "a draft": (SCHEMA, {"fields": MENDED["fields"][:1], "draft": True}, "draft"),
 }

@@ -264,7 +264,7 @@ FRAMES = {
 FILES = {
     "CSV": written("data.csv", csv_bytes),
     "TSV": written("data.tsv", lambda: csv_bytes(separator="\t")),
-    "CSV in UTF-16": written("wide.csv", lambda: csv_bytes().decode().encode("utf-16")),
+    "CSV in UTF-16, refused": written("wide.csv", lambda: csv_bytes().decode().encode("utf-16")),
     "CSV without header": written("bare.csv", lambda: csv_bytes(include_header=False)),
     "CSV ragged": written("ragged.csv", f'{HEADER}{TEXT}\n"{TEXT},1,2,f,true,,\n"{TEXT},,{TEXT}'.encode),
     "CSV of bytes": written("odd.csv", lambda: HEADER.encode() + b"\xff\xfe\x00" + TEXT.encode() + b",\xc3,1,f,,,\n"),
@@ -301,6 +301,6 @@ WELL_FORMED = {
         "Arrow",
     ),
     *("Arrow dictionary", "Arrow with remarks", "Arrow batch", "narwhals", "narwhals lazy", "narwhals pandas"),
-    *("CSV", "TSV", "CSV in UTF-16", "gzip with a name inside", "Parquet with remarks", "folder"),
+    *("CSV", "TSV", "gzip with a name inside", "Parquet with remarks", "folder"),
 }
 """Tables that no call refuses, so that what is looked at is more than refusals."""

@@ -3,6 +3,7 @@
 import pytest
 
 from lapwing.errors import DataError
+from lapwing.extras.evaluate.internal.schemas import draft_schema
 from lapwing.rows.entry import source_of
 from lapwing.rows.source import code_table
 from lapwing.schema.scalars import quote
@@ -39,7 +40,7 @@ SEPARATED = (
         ("rows.csv", "sex\tsecret\nf\t1\n", SEPARATED),
         ("rows.csv", "sex|secret\nf|1\n", SEPARATED),
         ("rows.tsv", "sex,secret\nf,1\n", SEPARATED.replace("comma", "tab")),
-        ("rows.csv", "\0" * 64, "begins with zero bytes, not with a line of column names; write it again as text"),
+        ("rows.csv", "\0" * 64, "begins with zero bytes or is UTF-16; save it again as UTF-8"),
     ],
     ids=["empty", "only empty lines", "semicolons", "tabs", "bars", "commas in tsv", "zero bytes"],
 )
@@ -48,6 +49,16 @@ def test_a_text_file_without_a_line_of_column_names_is_told_so_and_its_line_is_n
     path.write_text(content)
 
     assert refusal(path) == f"file {quote(str(path))} {says}"
+
+
+@pytest.mark.parametrize("names", ["sex,age", "\u5e74,\u5e02"])
+def test_a_file_in_utf_16_is_refused_by_its_first_line(tmp_path, names):
+    path = tmp_path / "rows.csv"
+    path.write_text(f"{names}\nf,1\n", "utf-16")
+
+    assert "is UTF-16; save it again as UTF-8" in refusal(path)
+    with pytest.raises(DataError, match="is UTF-16; save it again as UTF-8"):
+        draft_schema(path)
 
 
 @pytest.mark.parametrize("header", ["secret", "secret;more,other"])

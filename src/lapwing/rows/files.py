@@ -238,18 +238,27 @@ def is_typed(path: Path) -> bool:
     return _suffix(path) in _TYPED
 
 
+WIDE_TEXT: Final = "begins with zero bytes or is UTF-16; save it again as UTF-8"
+_WIDE_MARKS: Final = (r"\xff\xfe", r"\xfe\xff", "ÿþ", "þÿ")  # as UTF-8, and in encodings of one byte
+
+
+def is_wide_text(file: CsvFile) -> bool:
+    """Tell whether the first line of a text file is in UTF-16, or has zero bytes."""
+    return bool(file.names) and (file.names[0].startswith(_WIDE_MARKS) or any("\0" in name for name in file.names))
+
+
 def header_fault(file: TableFile) -> str | None:
     """Say what keeps the first line of a text file from being column names, if something does, and never quote it."""
     if not isinstance(file, CsvFile):
         return None
+    if is_wide_text(file):
+        return WIDE_TEXT
     if any(r"\x" in name for name in file.names):
         return 'has a first line that is not UTF-8; give the schema its "dialect", such as {"encoding": "latin-1"}'
     if len(file.names) > 1:
         return None
     if not file.names:
         return "is empty; give a file whose first line has the column names"
-    if "\0" in file.names[0]:
-        return "begins with zero bytes, not with a line of column names; write it again as text"
     way = _SEPARATION.get(file.separator, quote(file.separator))
     if any(sign in file.names[0] for sign in _SEPARATORS):
         return f'has one column in its first line and is read as {way}-separated; give the schema its "dialect", ' + (

@@ -176,11 +176,7 @@ def open_text(path: Path, encoding: str | None, errors: str = "backslashreplace"
     """Open a text file, zipped or not; bytes that are no text keep their numbers, so that no two names become one."""
     with contextlib.ExitStack() as opened:
         raw = opened.enter_context(open_bytes(path))
-        start = raw.read(2)
-        raw.seek(0)
-        if encoding is None:
-            encoding = "utf-16" if start in {b"\xff\xfe", b"\xfe\xff"} else "utf-8-sig"
-        stream = io.TextIOWrapper(raw, encoding=encoding, errors=errors, newline="")
+        stream = io.TextIOWrapper(raw, encoding=encoding or "utf-8-sig", errors=errors, newline="")
         opened.pop_all()
     return stream
 
@@ -209,7 +205,7 @@ def _numbered(error: UnicodeError) -> tuple[str, int]:
     return "".join(chr(0xDC00 + byte) for byte in error.object[error.start : error.end]), error.end
 
 
-# Python's own "surrogateescape" refuses bytes below 128, which UTF-16 and others may hold where they are no text.
+# Python's own "surrogateescape" refuses bytes below 128, which GB 18030 and others may hold where they are no text.
 _NUMBERED: Final = "lapwing-numbered"
 codecs.register_error(_NUMBERED, _numbered)
 

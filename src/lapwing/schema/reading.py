@@ -161,7 +161,8 @@ class Dialect:
     quote_char : str or None, default '"'
         The sign around cells; None where there is none.
     encoding : str or None
-        Such as ``latin-1``; None for UTF-8, or UTF-16 where the file says so.
+        Such as ``latin-1``; None for UTF-8. One in which no bytes of a cell change how those of another row are read,
+        so neither UTF-16 nor one with escape sequences.
     header : bool, default True
         Whether the first row holds the names of the columns; else they are those of the schema's fields, in order.
     skip_rows : int, default 0
@@ -202,7 +203,13 @@ class Dialect:
         if self.delimiter is not None and self.delimiter == self.quote_char:
             raise own.wrong("delimiter", "not be the quoteChar")
         if self.encoding is not None and not _is_encoding(own.text("encoding")):
-            raise own.wrong("encoding", 'be the name of a text encoding, such as "latin-1"')
+            raise own.wrong(
+                "encoding",
+                'be one that reads each row by itself, such as "latin-1", "cp949" or "gb18030"',
+                hint="; or save the file as UTF-8 and leave the key out",
+            )
+        if self.encoding is not None and self.quote_char is not None and not _is_whole(self.encoding, self.quote_char):
+            raise own.wrong("quoteChar", f"be a sign below 0, such as ', as letters of {self.encoding} hold others")
         object.__setattr__(self, "header", own.flag("header", True))
         for key in ("trim", "ignoreCase"):
             object.__setattr__(self, _DIALECT_KEYS[key], own.flag(key))
@@ -229,9 +236,26 @@ def dialect_from(given: Mapping[str, Any]) -> Dialect:
     return Dialect(**{name: given[key] for key, name in _DIALECT_KEYS.items() if key in given})
 
 
+# Of Python's encodings those in which each line is read by itself, and its signs have one byte each. Lacking are those
+# with a state (hz, iso2022, utf-7), with escapes (unicode_escape), of wide units (in UTF-16 an odd byte shifts all
+# lines below), that wait for more bytes (euc_kr, which is in cp949), or with two quotation marks (mac-arabic).
+_ONE_BYTE: Final = (
+    r"ascii|hp-roman8|iso8859-\d+|koi8-[rtu]|kz1048|mac-(croatian|cyrillic|greek|iceland|latin2|roman|romanian|turkish)|"
+    r"palmos|ptcp154|tis-620|cp(037|273|424|437|500|720|737|775|85[0-8]|86[0-6]|869|87[45]|1006|1026|1125|1140|125[0-8])"
+)
+_SEVERAL_BYTES: Final = (
+    r"big5(hkscs)?|cp9(32|49|50)|euc_j(p|is_2004|isx0213)|gb(k|2312|18030)|johab|shift_jis(_2004|x0213)?"
+)
+
+
 def _is_encoding(name: str) -> bool:
     try:
-        found = codecs.lookup(name)
+        found = codecs.lookup(name).name
     except (LookupError, ValueError):
         return False
-    return bool(getattr(found, "_is_text_encoding", True))
+    return bool(re.fullmatch(rf"utf-8(-sig)?|{_ONE_BYTE}|{_SEVERAL_BYTES}", found))
+
+
+def _is_whole(encoding: str, sign: str) -> bool:
+    """Tell whether a sign is itself wherever its bytes stand, also after a letter that was cut off."""
+    return sign < "0" or not re.fullmatch(_SEVERAL_BYTES, codecs.lookup(encoding).name)

@@ -16,11 +16,12 @@ from typing import Final, TypeVar
 import numpy as np
 import polars as pl
 
+from lapwing.errors import DataError
 from lapwing.extras.connect.tables.workbooks import ExcelFile
 from lapwing.extras.evaluate.internal.tallies import Tally, values_of
 from lapwing.extras.evaluate.words import say
 from lapwing.rows.cells import Texts, text_of
-from lapwing.rows.files import TableFile, open_file
+from lapwing.rows.files import WIDE_TEXT, TableFile, is_wide_text, open_file
 from lapwing.rows.formats import BEYOND, CsvFile, open_bytes
 from lapwing.rows.guard import run_guarded
 from lapwing.schema.fields import Field
@@ -46,7 +47,6 @@ _TOTALS: Final = frozenset(
     ]
 )
 _LEAST_SUMMED: Final = 3
-_SAID_BY_THE_FILE: Final = ("utf-8-sig", "utf-16")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +79,7 @@ def guess_layout(paths: Sequence[Path]) -> FileLayout:
 
 def guess_encoding(path: Path) -> str | None:
     """Return the encoding of a text file, where it has to be said."""
-    found, _ = _read(path, lambda: _encoding(path))
-    return None if found in _SAID_BY_THE_FILE else found
+    return _read(path, lambda: _encoding(path))[0]
 
 
 def questions_of_rows(
@@ -122,7 +121,11 @@ def _guess(path: Path) -> FileLayout:
         rows = [_Row(place, _without_end(row)) for place, row in enumerate(cells) if any(map(str.strip, row))]
         place = _place_of_names(rows)
         return FileLayout(Dialect(skip_rows=rows[place].above if place else 0), _questions_of_names(rows, place))
-    return _read(path, lambda: _guess_text(path, file.separator)) if isinstance(file, CsvFile) else FileLayout()
+    if not isinstance(file, CsvFile):
+        return FileLayout()
+    if is_wide_text(file):
+        raise DataError(f"file {quote(str(path))} {WIDE_TEXT}", code="LW116")
+    return _read(path, lambda: _guess_text(path, file.separator))
 
 
 def _read(path: Path, look: Callable[[], T]) -> T:
@@ -153,7 +156,7 @@ def _guess_text(path: Path, separator: str) -> FileLayout:
     dialect = Dialect(
         delimiter=None if sign == separator else sign,
         quote_char=quote_char,
-        encoding=None if encoding in _SAID_BY_THE_FILE else encoding,
+        encoding=encoding,
         skip_rows=rows[place].above if place else 0,
     )
     return FileLayout(dialect, asked)
@@ -282,11 +285,9 @@ def _is_sum(tally: Tally, field: Field) -> bool:
 
 
 def _encoding(path: Path) -> tuple[str | None, bytes]:
-    """Return the encoding in which all of a file can be read, and its beginning."""
+    """Return the encoding in which all of a file can be read, None for UTF-8, and its beginning."""
     with open_bytes(path) as file:
         first = block = file.read(_BLOCK)
-        if first[:2] in (b"\xff\xfe", b"\xfe\xff"):
-            return "utf-16", first
         decoder = codecs.getincrementaldecoder("utf-8")()
         is_windows, is_text = True, True
         while block:
@@ -296,4 +297,4 @@ def _encoding(path: Path) -> tuple[str | None, bytes]:
             except UnicodeDecodeError:
                 is_text = False
             block = file.read(_BLOCK)
-    return "utf-8-sig" if is_text else "cp1252" if is_windows else "latin-1", first
+    return None if is_text else "cp1252" if is_windows else "latin-1", first
