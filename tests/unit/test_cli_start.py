@@ -105,9 +105,10 @@ def test_purchase_and_release_spend_what_was_granted_together(place, monkeypatch
 
 
 def test_lists_of_texts_leave_half_of_delta_to_the_rest(place, monkeypatch):
-    said = start(monkeypatch, *ANSWERS, "1", "1e-9", "1", "n")
+    said = start(monkeypatch, *ANSWERS, "1", "0", "1e-9", "1", "n")
 
     assert said.status == 0, said.err
+    assert "write a number above 0" in said.err
     balance = Ledger.open("patients.budget.db").balance()
     assert 0.999 * balance.limit < balance.spent <= balance.limit == rho_for(Fraction(1), Fraction(1, 2 * 10**9))
     assert balance.delta == Fraction(1, 10**9)
@@ -307,6 +308,8 @@ PROPOSED = {
     "years": (lambda row: -9 if row % 5 == 0 else 4 + row % 15, "human-age; missing -9"),
     "pressure": (lambda row: 999 if row % 40 == 0 else 60 + row % 80, "blood-pressure; missing 999"),
     "stay": (lambda row: 999 if row % 40 == 0 else 3 + row % 80, "0..; missing 999"),
+    "opinion": (lambda row: 9 if row % 20 == 0 else 1 + row % 5, "likert-5; missing 9"),
+    "kilos": (lambda row: "pending" if row % 60 == 0 else f"{row % 70} kg", "learn; type integer; unit"),
     "scale": (lambda row: 1 + row % 9, "0.."),
     "both": (lambda row: row % 30 - 9, "learn"),
     "smokes": (lambda row: ["Yes", "NO ", "no", "yes"][row % 4], "yes, no"),

@@ -42,6 +42,11 @@ def number(text: str) -> float:
     return found if found >= 0 else wrong("write a number from 0 up, such as 1")
 
 
+def above_zero(text: str) -> float:
+    """Return a number above 0."""
+    return number(text) or wrong("write a number above 0, such as 1e-9")
+
+
 def positive(text: str) -> int:
     """Return a whole number from 1 up."""
     return int(text) if text.isdecimal() and int(text) > 0 else wrong("write a whole number from 1 up")

@@ -11,14 +11,16 @@ from lapwing.extras.evaluate.words import say
 from lapwing.schema.catalogue import catalogue
 from lapwing.schema.fields import Field
 from lapwing.schema.files import field_from, field_to_dict
-from lapwing.schema.reading import READING_KEYS
+from lapwing.schema.reading import Reading
 from lapwing.schema.scalars import align_lines
 from lapwing.schema.schemas import Schema
 
 _OF_DOMAIN: Final = ("categories", "categoriesOrdered", "constraints", "hierarchy", "provenance", "role", "unlisted")
 _RANGE_OF_NUMBERS: Final = re.compile(r"[^\w]*\d[^A-Za-z]*\.\.[^A-Za-z]*")
 _LISTS: Final = {"missing": "missingValues", "special": "special"}
-_WORDS: Final = {"step": "resolution", "type": "type", **{key: key for key in READING_KEYS}}
+_WORDS: Final = {"step": "resolution", "type": "type", **{key: key for key in ("decimalChar", "groupChar", "format")}}
+_SPACE: Final = "space"  # between thousands
+_WITH_UNIT: Final = "unit"
 
 
 def described_field(answer: str, field: Field) -> Field | None:
@@ -67,13 +69,25 @@ def _add(keys: dict[str, Any], part: str, kind: str) -> None:
             keys[_LISTS[word]] = [*old, *(values if word == "missing" else (_cell(each, kind) for each in values))]
             return
         if word in _WORDS and rest.strip():
-            keys[_WORDS[word]] = _cell(rest, kind) if word == "step" else rest.strip()
+            bare = " " if rest.strip() == _SPACE else rest.strip()
+            keys[_WORDS[word]] = _cell(rest, kind) if word == "step" else bare
             return
     except ValueError:
         pass
-    if part != "log":
+    alone: dict[str, dict[str, Any]] = {"log": {"scale": "log"}, _WITH_UNIT: {"bareNumber": False}}
+    if part not in alone:
         wrong(say("start.write_part", part=part))
-    keys["scale"] = "log"
+    keys |= alone[part]
+
+
+def written_words(reading: Reading) -> list[str]:
+    """Return the parts of an answer that say how cells are written.
+
+    >>> written_words(Reading(decimal_char=",", group_char=" ", bare_number=False))
+    ['decimalChar ,', 'groupChar space', 'unit']
+    """
+    found = {key: _SPACE if value == " " else value for key, value in reading.to_dict().items()}
+    return [_WITH_UNIT if key == "bareNumber" else f"{key} {value}" for key, value in found.items()]
 
 
 def _domain(text: str, kind: str) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lapwing.cli.asking import ask_until_answered, number, positive, tell, wrong
+from lapwing.cli.asking import above_zero, ask_until_answered, number, positive, tell, wrong
 from lapwing.cli.looking import remember
 from lapwing.cli.options import misuse, option
 from lapwing.cli.tables import Data, Database, Sql, given_table, given_words, words_of
@@ -103,7 +103,7 @@ def _budget(schema: "Schema", files: StartFiles) -> _Budget:
     epsilon = ask_until_answered("ε", "1", number)
     needs_delta = any(field.blank and needs_selection(field, {}) for field in schema.columns)
     question = say("start.delta_for_lists" if needs_delta else "start.delta")
-    delta = ask_until_answered(question, USUAL_DELTA, number)
+    delta = ask_until_answered(question, USUAL_DELTA, above_zero if needs_delta else number)
     budget = _Budget(f"{epsilon:.12g}", None if delta == 0 else f"{delta:g}", needs_delta)
     if not any(field.blank for field in schema.columns):
         rows = ask_until_answered(say("start.rows"), "1000", positive)

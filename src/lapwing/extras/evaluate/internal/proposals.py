@@ -9,11 +9,11 @@ from typing import Final
 
 import numpy as np
 
-from lapwing.extras.evaluate.answers import described_field
+from lapwing.extras.evaluate.answers import described_field, written_words
 from lapwing.extras.evaluate.internal.shapes import NUMBERS, Shape
 from lapwing.extras.evaluate.internal.written import but_for_a_few
 from lapwing.rows.cells import DAY_MICROSECONDS
-from lapwing.schema.catalogue import PublicDomain, entries_for
+from lapwing.schema.catalogue import PublicDomain, catalogue, entries_for
 
 _NUMBER_PAIRS: Final = ((0, 1), (1, 2))
 _TEXT_LISTS: Final = (
@@ -66,8 +66,7 @@ def _of_texts(shape: Shape, *, may_name_rows: bool, is_other: bool, ignore_case:
         lost = int(shape.counts[shape.values.is_in(others.implode()).to_numpy()].sum())
         if lost > _MOST_LOST * shape.rows and not set(others) <= set(shape.markers):
             return "drop"
-        keys = [f"type {kind}", *(f"{key} {value}" for key, value in reading.to_dict().items())]
-        return "; ".join(["learn", *keys, *_missing(shape.markers)])
+        return "; ".join(["learn", f"type {kind}", *written_words(reading), *_missing(shape.markers)])
     if may_name_rows:
         has_words = 2 * int(shape.values.str.contains(r"\S\s+\S").sum()) > len(shape.values)
         return "drop" if has_words else "id"  # numbers of rows stand for no free text
@@ -99,7 +98,9 @@ def _of_numbers(shape: Shape) -> str:
         if set(regular.tolist()) == set(pair):
             listed = ", ".join(map(str, pair))
             return "; ".join([listed, *more]) if are_texts else f"{listed}, {named}"
-    entry = next((each for each in entries_for(shape.field.name, shape.kind) if _fits(shape, each)), None)
+    known = [catalogue()["likert-5"]] if set(regular.tolist()) == {1, 2, 3, 4, 5} else []
+    known += entries_for(shape.field.name, shape.kind)
+    entry = next((each for each in known if _fits(shape, each)), None)
     domain = entry.name if entry is not None else "0.." if regular[0] >= 0 else "learn"
     step = shape.step if shape.kind == "number" and entry is None else None
     return "; ".join([domain, *more, *([] if step is None else [f"step {step:g}"])])
