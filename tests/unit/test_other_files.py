@@ -262,6 +262,45 @@ def test_nasty_cells_have_the_same_codes_in_files_of_statistics(suffix, kind, tm
         assert found == [naive_code(cell, field) for cell in cells], field
 
 
+ODD = [b"z\xc3Q\xff", b"\xff\xfe\x80\x81", b"z\x00\x00Q", b"\xe2\x82\xc3(", b"\x1b$B+"]
+
+
+@pytest.mark.parametrize("bad", ODD)
+@pytest.mark.parametrize("encoding", [None, "latin-1", "shift_jis"])
+@pytest.mark.parametrize("suffix", [*STATISTICS, "old.dta"])
+def test_no_bytes_of_a_text_end_the_reading_of_a_file_of_statistics(suffix, encoding, bad, tmp_path):
+    frame = pd.DataFrame({"s": ["f", "m"] * 150, "n": [1.0, 2.0, 3.0] * 100})
+    frame.loc[7, "s"] = "wxyz"
+    path = tmp_path / f"rows.{suffix}"
+    old = {"version": 13} if suffix == "old.dta" else {}
+    STATISTICS[suffix[-3:]](frame, path, **old)
+    schema = Schema.from_dict({**make.schema({"s": ["f", "m"], "n": (0, 9)}), "dialect": {"encoding": encoding}})
+    before = codes(path, schema)
+
+    content = path.read_bytes()
+    assert content.count(b"wxyz") == 1
+    path.write_bytes(content.replace(b"wxyz", bad))
+
+    assert codes(path, schema) == before
+
+
+@pytest.mark.parametrize(("encoding", "version"), [("cp1252", 13), ("utf-8", 15), ("cp1251", 15)])
+def test_texts_of_statistics_are_in_the_encoding_of_their_program_or_in_the_one_that_is_named(
+    encoding, version, tmp_path
+):
+    town = "Köln" if encoding != "cp1251" else "Орёл"
+    pyreadstat.write_dta(
+        pd.DataFrame({"town": ["q" * len(town.encode(encoding)), "x"]}), tmp_path / "t.dta", version=version
+    )
+    content = (tmp_path / "t.dta").read_bytes()
+    (tmp_path / "t.dta").write_bytes(content.replace(b"q" * len(town.encode(encoding)), town.encode(encoding)))
+    dialect = {"dialect": {"encoding": encoding}} if encoding == "cp1251" else {}
+
+    schema = Schema.from_dict({**make.schema({"town": [town, "x"]}), **dialect})
+
+    assert codes(tmp_path / "t.dta", schema) == {"town": [0, 1]}
+
+
 STUDY = pd.DataFrame(
     {
         "age": [31.0, 99.0, -3.0, 45.5],

@@ -1,11 +1,12 @@
 """Rows of files of SPSS, Stata and SAS."""
 
+import codecs
 import datetime as dt
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypeVar
 
 import polars as pl
 
@@ -26,6 +27,8 @@ _DAY: Final = 86_400 * _SECOND
 _STARTS: Final = {"SPSS": dt.date(1582, 10, 14), "Stata": dt.date(1960, 1, 1), "SAS": dt.date(1960, 1, 1)}
 
 
+_OLD_STATA: Final = b"<stata_dta><header><release>117"  # the last before UTF-8
+T = TypeVar("T")
 _Kind = Literal["date", "datetime", "month", "time"]
 
 
@@ -94,6 +97,15 @@ def statistics_reader(path: Path) -> Callable[..., Any]:
     raise LapwingError(said, code="LW701")
 
 
+def _encoding_of(path: Path, read: Callable[..., Any]) -> str:
+    """Return the encoding of a file's texts, as it says, or as its program writes."""
+    said = read(path, metadataonly=True, output_format="dict")[1].file_encoding
+    with path.open("rb") as file:
+        start = file.read(len(_OLD_STATA))
+    is_old = path.suffix.lower() == ".dta" and (start == _OLD_STATA or not start.startswith(b"<"))
+    return codecs.lookup(said or ("windows-1252" if is_old else "utf-8")).name
+
+
 class StatisticsFile:
     """A file of SPSS, Stata or SAS; what its author declared as missing is missing."""
 
@@ -104,14 +116,17 @@ class StatisticsFile:
         self._program = PROGRAMS[path.suffix.lower()]
         self._what = f"file {quote(str(path))} cannot be read as one of {self._program}"
         self._read = statistics_reader(path)
+        self._encoding = run_guarded(self._what, lambda: dialect.encoding or _encoding_of(path, self._read))
+        # All bytes are text in Latin 1, so that none ends the reading, and each cell is decoded by itself afterwards.
         # Dates stay numbers: as objects of Python some would raise.
-        self._settings = {"output_format": "dict", "disable_datetime_conversion": True, "encoding": dialect.encoding}
+        self._settings = {"output_format": "dict", "disable_datetime_conversion": True, "encoding": "LATIN1"}
         declared = {} if path.suffix.lower() == ".xpt" else {"user_missing": True}
         about = run_guarded(self._what, lambda: self._read(path, metadataonly=True, **declared, **self._settings)[1])
-        self.names: list[str] = list(about.column_names)
-        self._types: dict[str, str] = about.readstat_variable_types
-        self._formats: dict[str, str] = about.original_variable_types
-        self._declared: dict[str, list[dict[str, Any]]] = about.missing_ranges
+        self._written = run_guarded(self._what, lambda: {self._text(name): name for name in about.column_names})
+        self.names = list(self._written)
+        self._types: dict[str, str] = self._by_name(about.readstat_variable_types)
+        self._formats: dict[str, str] = self._by_name(about.original_variable_types)
+        self._declared: dict[str, list[dict[str, Any]]] = self._by_name(about.missing_ranges)
         # Codes that the file's author declared as missing are values where the schema lists them.
         self._kept = {name: list(codes) for name, codes in listed.items() if codes and self._declared.get(name)}
         empty = {name: polars_held(self._column(name, []).dtype) for name in self.names}
@@ -120,26 +135,36 @@ class StatisticsFile:
     def chunks(self, columns: Sequence[str], rows: int) -> Iterator[dict[str, RawColumn]]:
         """Yield the columns' cells, at most `rows` rows at a time."""
         kept = {"user_missing": True} if self._kept.keys() & set(columns) else {}
-        found = run_guarded(
-            self._what, lambda: self._read(self.path, usecols=list(columns), **kept, **self._settings)[0]
-        )
+        written = [self._written[name] for name in columns]
+        found = run_guarded(self._what, lambda: self._read(self.path, usecols=written, **kept, **self._settings)[0])
         column = self._coded if kept else self._column
-        frame = run_guarded(self._what, lambda: pl.DataFrame([column(name, found.pop(name)) for name in columns]))
+        frame = run_guarded(
+            self._what,
+            lambda: pl.DataFrame([column(name, found.pop(each)) for name, each in zip(columns, written, strict=True)]),
+        )
         yield from polars_reader(frame).chunks(columns, rows)
+
+    def _by_name(self, about: Mapping[str, T]) -> dict[str, T]:
+        """Return what a file says of its columns, by their names as text."""
+        return {name: about[written] for name, written in self._written.items() if written in about}
+
+    def _text(self, cell: Any) -> Any:  # noqa: ANN401 - a text, a number or None
+        """Return what was read as Latin 1 as the text that it is; bytes that are no text keep their numbers."""
+        return cell.encode("latin-1").decode(self._encoding, "backslashreplace") if isinstance(cell, str) else cell
 
     def _coded(self, name: str, cells: list[Any]) -> pl.Series:
         """Return a column that was read with its declared codes, without those that the schema does not list."""
         kept, declared = self._kept.get(name, ()), self._declared.get(name, ())
         for each in declared:
             cells = [
-                None if cell is not None and cell not in kept and each["lo"] <= cell <= each["hi"] else cell
+                None if cell is not None and self._text(cell) not in kept and each["lo"] <= cell <= each["hi"] else cell
                 for cell in cells
             ]
         return self._column(name, cells)
 
     def _column(self, name: str, cells: list[Any]) -> pl.Series:
         if self._types[name] == "string":
-            return pl.Series(name, cells, dtype=pl.String)
+            return pl.Series(name, map(self._text, cells), dtype=pl.String)
         numbers = pl.Series(name, cells, dtype=pl.Float64, strict=False)
         scale = time_scale(self._program, self._formats[name])
         if scale is None:
