@@ -25,11 +25,12 @@ def killed_at(
     before: dict[str, bytes],
     *,
     among: str = "changes",
+    since: str = "",
     plant: str | None = None,
 ) -> tuple[int, list[str]]:
     """Kill a release at one call; return how it ended, and what is wrong afterwards."""
     scene = new_scene(folder / "scene", before)
-    stop = {"number": number, "among": among}
+    stop = {"number": number, "since": since, "among": among}
     status = server.run(scene.synthesize(), traced=True, stop=stop, plant=plant)["status"]
     found = faults(scene, server)
     shutil.rmtree(scene.folder)
@@ -43,12 +44,15 @@ def numbers_of(server: Server, folder: Path, before: dict[str, bytes]) -> list[i
 
 def numbers_about(
     server: Server, folder: Path, before: dict[str, bytes], names: tuple[str, ...], plant: str | None = None
-) -> list[int]:
-    """Return which calls that change files change these, and which follow on them."""
+) -> tuple[str, list[int]]:
+    """Return which file of these is changed first, and from there on which calls change these, or follow on them."""
     calls = server.calls(new_scene(folder / "looked-at", before).synthesize(), plant)
     changing = [call for call in calls if call.changes and call.is_of_file]
-    found = [number for number, call in enumerate(changing, 1) if Path(call.path).name in names]
-    return sorted({each for number in found for each in (number, number + 1) if each <= len(changing)})
+    found = [number for number, call in enumerate(changing) if Path(call.path).name in names]
+    since = Path(changing[found[0]].path).name
+    first = next(number for number, call in enumerate(changing) if Path(call.path).name == since)
+    near = {each for number in found for each in (number, number + 1) if each < len(changing)}
+    return since, sorted(each - first + 1 for each in near)
 
 
 def test_a_release_left_in_peace_has_all_its_files_and_is_given_again_bit_for_bit(
@@ -81,11 +85,10 @@ def test_a_kill_while_files_get_their_names_loses_nothing(
     tracer: Server, earlier: dict[str, bytes], tmp_path: Path, is_new: bool
 ) -> None:
     before = {} if is_new else earlier
-    *_, last = numbers_about(tracer, tmp_path, before, TARGETS)
-    # With the lock before, and the earlier certificate's leaving; every other call where there is none.
-    numbers = range(last - 9, last + 1, 1 + is_new)
+    since, (*_, last) = numbers_about(tracer, tmp_path, before, TARGETS)
+    numbers = range(1, last + 1)  # from the earlier certificate's leaving, if there is one
 
-    found = [killed_at(tracer, tmp_path, number, before, among="files") for number in numbers]
+    found = [killed_at(tracer, tmp_path, number, before, among="files", since=since) for number in numbers]
 
     assert len(numbers) > len(TARGETS)
     assert found == [(-signal.SIGKILL, [])] * len(found)
@@ -217,11 +220,11 @@ def test_a_wrong_order_is_caught_by_the_same_kills(
 ) -> None:
     names, wrong = CAUGHT_BY_KILLS[plant]
     before = earlier if plant == "old_certificate_stays" else {}
-    numbers = numbers_about(tracer, tmp_path, before, names, plant)
+    since, numbers = numbers_about(tracer, tmp_path, before, names, plant)
 
     found: list[str] = []
     for number in reversed(numbers):
-        found += killed_at(tracer, tmp_path, number, before, among="files", plant=plant)[1]
+        found += killed_at(tracer, tmp_path, number, before, among="files", since=since, plant=plant)[1]
         if any(wrong in each for each in found):
             break
 
