@@ -20,6 +20,7 @@ from lapwing.rows.cells import RawColumn
 from lapwing.rows.codec import Encoder, encoder, open_texts, without_misfits
 from lapwing.rows.counting import CodedSource, Codes, EngineSource, KeyedColumn, Table, count_keys, count_tables, height
 from lapwing.rows.entry import RowReader, source_of
+from lapwing.rows.files import DatasetReader
 from lapwing.rows.frames import LazyReader, on_column
 from lapwing.rows.relations import RelationReader
 from lapwing.rows.threads import in_order
@@ -80,6 +81,8 @@ def code_table(
     unit, storage = schema.privacy_unit, Storage(memory, scratch)
     if unit is None:
         parts = _cached(rows.chunks(), storage) if _may_fit(rows, storage) else None
+        if parts is None and rows.is_query:
+            deque(rows.chunks(), maxlen=0)  # one that fails on a row does so before anything is paid for
         return _Streamed(rows) if parts is None else _Cached(rows, parts, again=_Again(rows))
     return _truncated(rows, schema.field(unit.field), unit.max_rows, storage)
 
@@ -186,7 +189,8 @@ class _Rows:
         self._encoders: dict[str, Encoder] = {field.name: encoder(field, apart=True) for field in schema.columns}
         self.fields = schema.columns
         self.columns = tuple(self._encoders)
-        self.is_query = isinstance(reader, LazyReader | RelationReader)
+        # What every pass runs anew, and what may fail on a row: a cast, or a type that was guessed from the first rows.
+        self.is_query = isinstance(reader, LazyReader | RelationReader | DatasetReader)
         self.open_texts = {field.name: field for field in schema.columns if field.open and field.type == "string"}
 
     @property
