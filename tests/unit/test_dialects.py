@@ -520,3 +520,14 @@ def test_a_table_shorter_than_its_footer_has_no_row(tmp_path, kept, said):
     schema = Schema.from_dict({"dialect": {"skipFooter": kept}, "fields": [bounded("integer", 0, 9) | {"name": "n"}]})
 
     assert code_table(in_csv(tmp_path, [["n"], ["1"], ["2"], ["3"]]), schema).rows == said
+
+
+@pytest.mark.parametrize("above", [[], [["Clinic 2024"]], [["Clinic 2024"], [], ["as of May"]]])
+def test_titles_above_a_sheet_whose_last_column_is_empty_lose_no_column(tmp_path, above):
+    rows = [[row + 1, "mw"[row % 2], None] for row in range(160)]
+    book = in_workbook(tmp_path, [*above, ["nr", "sex", "remark"], *rows, ["Total", None, None]])
+
+    drafted, seen = look(book).value
+
+    assert (drafted.names, drafted.dialect.skip_footer) == (("nr", "sex", "remark"), 1)
+    assert [each.answer for each in seen] == ["id", "m, w", "drop"]

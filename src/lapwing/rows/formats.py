@@ -144,6 +144,7 @@ class CsvFile:
 
 def _without_footer(parts: Iterable[list[pl.Series]], rows: int) -> Iterator[list[pl.Series]]:
     """Yield columns part by part, without the last rows of all."""
+    # What stands there is no row of anybody: neighbouring tables end in the same lines.
     held: list[pl.Series] = []
     for part in parts:
         whole = [pl.concat([before, column]) for before, column in zip(held, part, strict=True)] if held else part

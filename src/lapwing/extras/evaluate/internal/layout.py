@@ -199,7 +199,10 @@ def _width(rows: Sequence[_Row], *, alike: bool) -> int:
 
 
 def _place_of_names(rows: Sequence[_Row]) -> int:
-    """Return which row has the names: the first, or below titles the first of the usual length that may be names."""
+    """Return which row has the names: the first, or below titles the first of the usual length that may be names.
+
+    It may be longer where the last columns are empty: of workbooks, rows end at their last cell.
+    """
     if not rows:
         return 0
     counts = Counter(len(row.cells) for row in rows)
@@ -209,7 +212,7 @@ def _place_of_names(rows: Sequence[_Row]) -> int:
     is_short = len(first.cells) < usual and (first.filled <= half or len(first.cells) < usual - 1)
     if not is_short and not first.filled <= min(half, usual - 2):
         return 0
-    may_be = (place for place, row in enumerate(rows[:_MOST_TITLES]) if len(row.cells) == usual and _are_names(row))
+    may_be = (place for place, row in enumerate(rows[:_MOST_TITLES]) if len(row.cells) >= usual and _are_names(row))
     return next(may_be, 0)
 
 
