@@ -288,6 +288,17 @@ def test_what_is_asked_again_by_enter_fits_or_is_left_out(place, monkeypatch):
     assert Schema.load_draft("t.schema.json").field("n").type == "integer"
 
 
+def test_a_small_table_of_which_noise_hides_all_is_released_for_what_it_is(place, monkeypatch):
+    (place / "t.csv").write_text(
+        "\n".join(["kind,note", *(f"{'ab'[row % 2]},came on day {row}" for row in range(200))])
+    )
+
+    said = start(monkeypatch, *[""] * 20, table=["t.csv"])
+
+    assert said.status == 0, said.err
+    assert pl.read_csv("t.synthetic.csv").columns == ["kind"]
+
+
 FLAG = {"name": "flag", "type": "integer", "categories": [0, 1]}
 
 

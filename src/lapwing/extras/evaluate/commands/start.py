@@ -173,7 +173,10 @@ def _settled(files: StartFiles, place: Path) -> None:
     from lapwing.schema.schemas import Schema  # noqa: PLC0415
 
     found = Schema.load_draft(place)
-    blank = [each.name for each in found.columns if each.blank or each.categories == (UNLISTED,)]
+    blank = [each.name for each in found.columns if each.blank]
+    poor = [each.name for each in found.columns if each.categories == (UNLISTED,)]
+    if len(blank) + len(poor) < len(found.columns):  # else there would be no column
+        blank += poor
     if blank:
         tell(say("start.left_out", fields=", ".join(blank)))
     kept = replace(found, fields=tuple(each for each in found.fields if each.name not in blank), is_draft=False)
