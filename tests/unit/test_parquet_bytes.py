@@ -1,4 +1,4 @@
-"""Cells of Parquet files that are no UTF-8, which Polars refuses: misfits, or names of units, and never an error."""
+"""Cells of typed files that are no UTF-8, which Polars refuses: misfits, or names of units, and never an error."""
 
 import sys
 
@@ -36,12 +36,17 @@ def rows(count, odd):
 
 
 def as_text(frame, path, **written):
-    """Write the bytes as what a Parquet file calls text."""
+    """Write the bytes as what a file calls text; one that ends in .ipc in Arrow's stream form."""
     table = frame.to_arrow()
     for name in ("who", "town"):
         cells = table[name].cast(pa.binary()).combine_chunks().view(pa.string())
         table = table.set_column(table.schema.get_field_index(name), name, cells)
-    pq.write_table(table, path, **written)
+    if path.suffix == ".parquet":
+        pq.write_table(table, path, **written)
+    else:
+        form = pa.ipc.new_stream if path.suffix == ".ipc" else pa.ipc.new_file
+        with form(path, table.schema) as file:
+            file.write_table(table, 100)
     return path
 
 
@@ -62,9 +67,19 @@ def test_a_file_has_the_codes_of_its_bytes_wherever_the_odd_cells_stand(odd, sch
 
 @pytest.mark.parametrize("chunk_rows", [None, 7, 300])
 @pytest.mark.parametrize("schema", [ROWS, UNITS], ids=["rows", "units"])
-def test_so_have_several_files_of_which_some_hold_such_cells(schema, chunk_rows, tmp_path):
+@pytest.mark.parametrize("suffix", ["arrow", "ipc"])
+def test_so_has_an_arrow_file_and_a_stream(suffix, schema, chunk_rows, tmp_path):
+    frame = rows(600, [0, 250, 251, 599])
+
+    assert read(as_text(frame, tmp_path / f"rows.{suffix}"), schema, chunk_rows) == read(frame, schema, None)
+
+
+@pytest.mark.parametrize("chunk_rows", [None, 7, 300])
+@pytest.mark.parametrize("schema", [ROWS, UNITS], ids=["rows", "units"])
+@pytest.mark.parametrize("suffix", ["parquet", "ipc"])
+def test_so_have_several_files_of_which_some_hold_such_cells(suffix, schema, chunk_rows, tmp_path):
     parts = [rows(count, odd) for count, odd in ((60, []), (90, [40]), (120, []), (33, [0, 32]))]
-    paths = [as_text(part, tmp_path / f"{at}.parquet") for at, part in enumerate(parts)]
+    paths = [as_text(part, tmp_path / f"{at}.{suffix}") for at, part in enumerate(parts)]
 
     assert read(paths, schema, chunk_rows) == read(pl.concat(parts), schema, None)
 

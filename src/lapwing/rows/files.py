@@ -1,5 +1,6 @@
 """Read tables from files: Parquet and Arrow through Polars, others, several in order, and PyArrow datasets."""
 
+import contextlib
 import glob
 import itertools
 import os
@@ -14,7 +15,7 @@ from lapwing.errors import DataError
 from lapwing.on_demand import extra
 from lapwing.rows.cells import RawColumn
 from lapwing.rows.formats import CsvFile, JsonLinesFile, Spellings
-from lapwing.rows.frames import LazyReader, arrow_types, batch_chunks, polars_held
+from lapwing.rows.frames import LazyReader, arrow_series, arrow_types, batch_chunks, polars_held
 from lapwing.rows.guard import run_guarded
 from lapwing.rows.kinds import Held
 from lapwing.rows.out.outputs import version
@@ -57,7 +58,7 @@ class TypedFile:
     def _scan(self) -> pl.LazyFrame:
         """Open the files; Arrow's stream form has no index, and is read into memory."""
         if self.form == "Arrow" and any(map(_is_stream, self._paths)):
-            return pl.concat([pl.read_ipc_stream(path) for path in self._paths]).lazy()
+            return pl.concat(map(_stream, self._paths)).lazy()
         scan = pl.scan_parquet if self.form == "Parquet" else pl.scan_ipc
         return scan(self._paths, glob=False, hive_partitioning=False)
 
@@ -126,6 +127,16 @@ def _is_stream(path: Path) -> bool:
     """Return whether a file is in Arrow's stream form, by its first bytes."""
     with path.open("rb") as file:
         return file.read(4) == b"\xff\xff\xff\xff"
+
+
+def _stream(path: Path) -> pl.DataFrame:
+    """Read Arrow's stream form: as PyArrow does where text is no UTF-8, which Polars refuses."""
+    with contextlib.suppress(pl.exceptions.ComputeError):
+        return pl.read_ipc_stream(path)
+    import pyarrow as pa  # noqa: PLC0415 - the user's own
+
+    table = pa.ipc.open_stream(path).read_all()
+    return pl.DataFrame({name: arrow_series(table[name]) for name in table.column_names})
 
 
 def _arrow_batches(path: Path, form: _Form, columns: Sequence[str], rows: int) -> "Iterator[pa.RecordBatch]":

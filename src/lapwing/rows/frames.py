@@ -245,9 +245,23 @@ def arrow_cells(column: "pa.ChunkedArray") -> RawColumn:
         return texts(column.to_pylist())
     if pa.types.is_timestamp(kind) and kind.tz is not None:
         return _zoned_arrow(column)
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+    if _is_text(kind):
         return _arrow_texts(column)
     return series_cells(_imported(column))
+
+
+def arrow_series(column: "pa.ChunkedArray") -> pl.Series:
+    """Return a PyArrow column as one of Polars, in which text that is no text stands for its bytes."""
+    import pyarrow as pa  # noqa: PLC0415 - the user's own
+
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    return _arrow_texts(column.cast(kind)).values if _is_text(kind) else _imported(column)
+
+
+def _is_text(kind: Any) -> bool:  # noqa: ANN401 - a pyarrow DataType, which has no static type
+    import pyarrow as pa  # noqa: PLC0415 - the user's own
+
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
 def _zoned_arrow(column: "pa.ChunkedArray") -> Times:
