@@ -15,8 +15,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import polars as pl
 import pytest
+from pyarrow.dataset import dataset
 
 import lapwing as lw
 from helpers.command import lapwing
@@ -274,3 +276,41 @@ def test_paths_that_are_followed_refuse_the_table_of_the_call_by_whatever_name(
     is_elsewhere = name == "linked" and kind in ("absolute", "through a folder")
     assert isinstance(error, LapwingError)
     assert error.code == ("LW250" if is_elsewhere else "LW351")
+
+
+_READ_ANEW: dict[str, tuple[str, Callable[[], Any]]] = {
+    "lazy CSV": ("h.csv", lambda: pl.scan_csv("h.csv")),
+    "an address": ("h.csv", lambda: pl.scan_csv(Path("h.csv").resolve().as_uri())),
+    "a name like a list": ("h, x.csv", lambda: pl.scan_csv("h, x.csv")),
+    "one of two": ("h7.csv", lambda: pl.scan_csv(["h.csv", "h7.csv"])),
+    "one of many": ("h7.csv", lambda: pl.scan_csv("h*.csv")),
+    "after steps": ("h.csv", lambda: pl.concat([ROWS.lazy(), pl.scan_csv("h.csv").filter(pl.col("home") > 0)])),
+    "lazy JSON": ("h.jsonl", lambda: pl.scan_ndjson("h.jsonl")),
+    "lazy Parquet": ("h.parquet", lambda: pl.scan_parquet("h.parquet")),
+    "lazy Arrow": ("h.arrow", lambda: pl.scan_ipc("h.arrow")),
+    "dataset": ("h.csv", lambda: dataset("h.csv", format="csv")),
+    "relation": ("h'.csv", lambda: duckdb.sql("SELECT *, 'it''s' AS s FROM 'h''.csv' WHERE home >= 0")),
+    "a quoted name": ("h.csv", lambda: duckdb.sql('FROM "h.csv"').filter("home >= 0")),
+    "a function": ("h.parquet", lambda: duckdb.read_parquet("h.parquet")),
+    "a pattern": ("h7.csv", lambda: duckdb.sql("FROM read_csv('h*.csv')")),
+    "a union": ("h.csv", lambda: duckdb.sql("FROM 'h.parquet'").union(duckdb.sql("FROM 'h.csv'"))),
+}
+"""Tables that read a file in each pass, and the file."""
+
+
+@pytest.mark.parametrize("kind", _READ_ANEW)
+def test_a_file_that_a_query_reads_is_a_private_table_too(kind, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("h.csv", "h, x.csv", "h'.csv", *(f"h{number}.csv" for number in range(9))):
+        ROWS.write_csv(name)
+    ROWS.write_ndjson("h.jsonl")
+    ROWS.write_parquet("h.parquet")
+    ROWS.write_ipc("h.arrow")
+    file, read = _READ_ANEW[kind]
+    Path("s.json").write_text(json.dumps(planted(LINKED, _FOLLOWED["linked"], file)))
+
+    with openings(tmp_path / file) as opened, pytest.raises(LapwingError) as caught:
+        lw.synthesize({"homes": read(), "people": PEOPLE}, "s.json", epsilon=1)
+
+    assert caught.value.code == "LW351"
+    assert opened == []

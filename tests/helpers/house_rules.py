@@ -357,7 +357,17 @@ def _told(node: ast.AST) -> Iterator[ast.AST]:
 _GIVEN = {"data", "real", "test", "synthetic", "X"}
 """What parameters are called that take a table as a caller gives it."""
 _ASKING = {"isinstance", "hasattr", "getattr", "type", "issubclass"}
-_OF_ENTRY = {"find_files", "addresses", "is_typed", "files_of_dataset", "query_rows", "empty_answer", "stored_reader"}
+_OF_ENTRY = {
+    "find_files",
+    "addresses",
+    "is_typed",
+    "files_of_dataset",
+    "files_of_relation",
+    "scanned_files",
+    "query_rows",
+    "empty_answer",
+    "stored_reader",
+}
 
 
 def asking_what_data_is(package: Path) -> list[str]:

@@ -32,11 +32,19 @@ from lapwing.rows.files import (
     open_file,
 )
 from lapwing.rows.formats import Spellings
-from lapwing.rows.frames import LazyReader, Types, arrow_reader, batch_reader, pandas_reader, polars_reader
+from lapwing.rows.frames import (
+    LazyReader,
+    Types,
+    arrow_reader,
+    batch_reader,
+    pandas_reader,
+    polars_reader,
+    scanned_files,
+)
 from lapwing.rows.guard import bounded, run_guarded
 from lapwing.rows.kinds import Held, Kind, can_fit
 from lapwing.rows.out.databases import not_installed
-from lapwing.rows.relations import RelationReader, has_arrow
+from lapwing.rows.relations import RelationReader, files_of_relation, has_arrow
 from lapwing.schema.fields import Field
 from lapwing.schema.named_files import Origin, holding_private
 from lapwing.schema.scalars import names_in_short, quote, safe_repr
@@ -76,6 +84,12 @@ _LIBRARIES: Final[Mapping[tuple[str, str], tuple[Kind, Callable[[Any], _Frame]]]
     ("pyspark", "DataFrame"): ("spark", lambda frame: extra("Spark").SparkReader(frame)),
 }
 """What a table is, and how it is read, by its package and the name of its class: no package is imported to ask."""
+_FILES_OF: Final[Mapping[Callable[[Any], _Frame], Callable[[Any], list[str]]]] = {
+    LazyReader: scanned_files,
+    DatasetReader: files_of_dataset,
+    RelationReader: files_of_relation,
+}
+"""How the files are known that a table reads anew in each pass."""
 _OWN: Final = {package for package, _ in _LIBRARIES} | {"narwhals"}
 """Packages whose streams of Arrow are no tables, or are read otherwise."""
 
@@ -224,7 +238,7 @@ def source_of(data: object) -> Source:
     library = _library(native)
     if library is not None:
         kind, read = library
-        return Source(native, tuple(files_of_dataset(native)) if read is DatasetReader else (), "frame", kind, read)
+        return Source(native, tuple(_FILES_OF.get(read, lambda _: [])(native)), "frame", kind, read)
     packages = {kind.__module__.partition(".")[0] for kind in type(data).__mro__}
     if isinstance(data, type) or not hasattr(data, "__arrow_c_stream__") or packages & _OWN:
         raise DataError(_no_table(data), code="LW108")

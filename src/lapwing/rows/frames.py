@@ -1,14 +1,18 @@
 """Readers of Polars, PyArrow and pandas tables; the last two are imported when a table of theirs comes."""
 
 import contextlib
+import glob
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 import numpy as np
 import polars as pl
 
+from lapwing.errors import DataError
 from lapwing.rows.cells import (
     DAY_MICROSECONDS,
     UNREADABLE,
@@ -142,6 +146,23 @@ class LazyReader:
             batches = run_guarded(self._what, lambda: query.collect_batches(lazy=True))
             while (batch := run_guarded(self._what, lambda: _joined(batches, min(rows, _JOINED_ROWS)))) is not None:
                 yield from polars_reader(batch).chunks(columns, rows)
+
+
+_SCAN: Final = re.compile(r" SCAN \[(.+?)(, \.\.\. \d+ other sources?)?\]$", re.MULTILINE)
+
+
+def scanned_files(query: pl.LazyFrame) -> list[str]:
+    """Return the files that a query scans; its plan names the first of many, of which all of that ending are taken."""
+    try:
+        plan = run_guarded("the plan cannot be told", lambda: query.explain(optimized=False))
+    except DataError:
+        return []  # it is refused where its columns are asked for
+    found = []
+    for names, others in _SCAN.findall(plan.replace("file://", "")):
+        first = Path(names)
+        found += [str(Path(glob.escape(str(first.parent)), f"*{first.suffix}"))] if others else [names]
+        found += names.split(", ")
+    return found
 
 
 def _joined(batches: Iterator[pl.DataFrame], least: int) -> pl.DataFrame | None:

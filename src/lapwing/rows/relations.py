@@ -1,5 +1,6 @@
 """Read DuckDB relations. What DuckDB says may quote a cell, and is not told."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -10,6 +11,7 @@ from lapwing.rows.frames import Types, batch_chunks
 from lapwing.rows.guard import run_guarded
 from lapwing.rows.kinds import Held
 from lapwing.rows.out.databases import not_installed, sql_name
+from lapwing.schema.named_files import TABLES
 from lapwing.schema.scalars import quote
 
 if TYPE_CHECKING:
@@ -102,6 +104,19 @@ class RelationReader:
         if kind == "time with time zone":  # no field holds a time of day, and Arrow has none with a zone
             return f"CAST({column} AS TIME) AS {column}"
         return column
+
+
+_QUOTED: Final = re.compile(r"""'((?:[^']|'')*)'|"((?:[^"]|"")*)\"""")
+
+
+def files_of_relation(relation: "duckdb.DuckDBPyRelation") -> list[str]:
+    """Return what the SQL of a relation quotes as files' names end; of views it reads, and of other objects, none."""
+    try:
+        sql = run_guarded(_WHAT, relation.sql_query)
+    except DataError:
+        return []  # it is refused where it is opened
+    quoted = [one.replace("''", "'") or other.replace('""', '"') for one, other in _QUOTED.findall(sql)]
+    return [text for text in quoted if text.lower().endswith(TABLES)]
 
 
 def has_arrow() -> bool:
