@@ -54,8 +54,8 @@ class Query:
 
     Notes
     -----
-    The database is asked at the first use, read-only, and once: for newer rows make a new query. Synthetic rows are
-    Polars frames.
+    The database is asked at the first use, read-only, and once: for newer rows make a new query. Functions of Postgres
+    have the rights of its user, who may be one that writes files on the server. Synthetic rows are Polars frames.
 
     Examples
     --------
