@@ -7,7 +7,7 @@ import datetime as dt
 import math
 import re
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final
@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
-from lapwing.rows.guard import run_guarded
+from lapwing.rows.guard import cell_by_cell, run_guarded
 from lapwing.schema.scalars import category_key
 
 UNREADABLE = "\x00unreadable"
@@ -84,10 +84,10 @@ def missing_cells(cells: Numbers | Times) -> np.ndarray:
 def texts(cells: Iterable[object]) -> Texts:
     """Return Python objects as cells of text, each by `text_of`."""
     listed = list(cells)
-    values = [cell if type(cell) is str else text_of(cell) for cell in listed]
-    typed = pl.Series([not isinstance(cell, str | bytes) for cell in listed], dtype=pl.Boolean)
-    if any(isinstance(cell, dt.datetime) and cell.tzinfo is not None for cell in listed):
-        bare = texts(map(_without_zone, listed))
+    values: Sequence[str | None] = cell_by_cell(_texts_of, listed, UNREADABLE)
+    typed = pl.Series(cell_by_cell(_are_typed, listed, otherwise=True), dtype=pl.Boolean)
+    if any(cell_by_cell(_are_zoned, listed, otherwise=False)):
+        bare = texts(cell_by_cell(_without_zones, listed, UNREADABLE))
         return Texts(texts(values).values, typed, bare.values)
     try:
         return Texts(pl.Series(values, dtype=pl.String), typed)
@@ -120,12 +120,21 @@ def widen_floats(values: np.ndarray) -> np.ndarray:
     return wide
 
 
-def _without_zone(cell: object) -> object:
-    """Return a moment as the clock beside it shows it, and anything else as it is."""
-    try:
-        return cell.replace(tzinfo=None) if isinstance(cell, dt.datetime) else cell
-    except (OverflowError, ValueError, TypeError):
-        return cell  # as `_moment` has it
+def _texts_of(cells: list[object]) -> list[str | None]:
+    return [cell if type(cell) is str else text_of(cell) for cell in cells]
+
+
+def _are_typed(cells: list[object]) -> list[bool]:
+    return [not isinstance(cell, str | bytes) for cell in cells]
+
+
+def _are_zoned(cells: list[object]) -> list[bool]:
+    return [isinstance(cell, dt.datetime) and cell.tzinfo is not None for cell in cells]
+
+
+def _without_zones(cells: list[object]) -> list[object]:
+    """Return moments as the clock beside them shows them, and anything else as it is."""
+    return [cell.replace(tzinfo=None) if isinstance(cell, dt.datetime) else cell for cell in cells]
 
 
 def misfits(column: pl.Series) -> Texts:
@@ -145,7 +154,10 @@ def is_readable(cells: pl.Series) -> np.ndarray:
 
 
 def text_of(cell: object) -> str | None:
-    """Return the text that stands for one Python object: None when it means *missing*, else by `_RULES`."""
+    """Return the text that stands for one Python object: None when it means *missing*, else by `_RULES`.
+
+    May raise what the object's own methods raise, or what a moment beyond the calendar does.
+    """
     if cell is None or type(cell).__name__ in {"NAType", "NaTType"}:
         return None
     for types, rule in _RULES:
@@ -171,17 +183,13 @@ def _decimal(cell: Decimal) -> str | None:
 
 
 def _moment(cell: dt.datetime) -> str:
-    if cell.tzinfo is not None:
-        try:
-            cell = cell.astimezone(dt.UTC).replace(tzinfo=None)
-        except (OverflowError, ValueError, TypeError):
-            return UNREADABLE
-    return cell.isoformat()
+    bare = cell if cell.tzinfo is None else cell.astimezone(dt.UTC).replace(tzinfo=None)
+    return dt.datetime.isoformat(bare)
 
 
 def _bytes(cell: bytes) -> str:
     try:
-        return cell.decode()
+        return bytes.decode(cell)
     except UnicodeDecodeError:
         # No text and no category, but the same text for the same bytes only: they may name a privacy unit.
         return f"{_BYTES}{cell.hex()}"

@@ -14,7 +14,7 @@ import threading
 import traceback
 import types
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Final, NoReturn, ParamSpec, TypeVar
@@ -45,6 +45,24 @@ def run_guarded(what: str, work: Callable[[], T]) -> T:
     if not isinstance(outcome, _Failure):
         return outcome
     _raise(outcome.own or DataError(f"{what} ({outcome.words})", code="LW103"))
+
+
+def cell_by_cell(function: Callable[[list[object]], Sequence[T]], cells: list[object], otherwise: T) -> Sequence[T]:
+    """Return what a function makes of cells, each by itself; `otherwise` where a cell's own methods raise.
+
+    Interrupts alone go on, also out of a cell's own method.
+
+    >>> cell_by_cell(lambda cells: [1 // cell for cell in cells], [1, 0, 2], -1)
+    [1, -1, 0]
+    """
+    outcome = _attempt(functools.partial(function, cells))
+    if not isinstance(outcome, _Failure):
+        return outcome
+    if isinstance(outcome.own, KeyboardInterrupt | CallInterrupted):
+        _raise(outcome.own)
+    if len(cells) == 1:
+        return [otherwise]
+    return [each for cell in cells for each in cell_by_cell(function, [cell], otherwise)]
 
 
 def native_silence() -> AbstractContextManager[None]:
