@@ -44,7 +44,7 @@ def raising(kind):
 
 
 class Zone(dt.tzinfo):
-    utcoffset = dst = tzname = raising(KeyError)
+    utcoffset = raising(KeyError)
 
 
 class Named(type):
