@@ -106,12 +106,14 @@ def compared(rows: pl.DataFrame, release: lw.Release) -> Iterator[dict[str, obje
         "found": len(found),
         "found_within": sum(each <= (expected.within or 0.0) for each in found),
         "weakest": rounded(expected.weakest),
+        "least": rounded(expected.least),
+        "most": rounded(expected.most),
     }
 
 
 def words(found: Expected) -> tuple[str, str]:
     """Return the words of a verdict."""
-    return share_word(found.share), strength_word(found.weakest if found.within is None else found.within)
+    return share_word(found.share), strength_word(found.error)
 
 
 def true_words(found: Quality) -> tuple[str, str]:
@@ -135,6 +137,12 @@ def rounded(value: float | None) -> float | str:
 def summary(lines: list[dict[str, object]]) -> str:
     """Say how near forecasts are to the figures."""
     off = np.array([float(line["forecast_score"]) - float(line["measured_score"]) for line in lines])
+    # As they are told, in hundredths.
+    ends = [[round(float(line[key]), 2) for key in ("least", "measured_score", "most")] for line in lines]  # type: ignore[arg-type]
+    held, width = (
+        np.mean([low <= true <= high for low, true, high in ends]),
+        np.median([high - low for low, _, high in ends]),
+    )
     steps = np.array(
         [WORDS.index(line["measured_shares"]) - WORDS.index(line["forecast_shares"]) for line in lines]  # type: ignore[arg-type]
     )
@@ -147,8 +155,9 @@ def summary(lines: list[dict[str, object]]) -> str:
     )
     inside, found = (sum(int(line[key]) for line in lines) for key in ("found_within", "found"))
     return (
-        f"releases {len(lines)}: headline within {NEAR} in {np.mean(np.abs(off) <= NEAR):.0%}, mean difference "
-        f"{off.mean():+.3f}; single columns: too good {np.mean(steps > 0):.0%}, too bad {np.mean(steps < 0):.0%}; "
+        f"releases {len(lines)}: headline in its range in {held:.0%}, which is {width:.2f} wide; within {NEAR} in "
+        f"{np.mean(np.abs(off) <= NEAR):.0%}, mean difference {off.mean():+.3f}; "
+        f"single columns: too good {np.mean(steps > 0):.0%}, too bad {np.mean(steps < 0):.0%}; "
         f"relations: too good {np.mean(relations > 0):.0%}, too bad {np.mean(relations < 0):.0%}; "
         f"{inside} of {found} relations found are within what is told"
     )

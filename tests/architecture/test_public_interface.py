@@ -117,8 +117,9 @@ ADDED = [
     "Schema.relations",
     "Schema.tables",
     "Plan(*, mechanism, settings, reason, request, lines, relation, privacy_unit, max_rows, has_public_rows, "
-    "expected_rows, accuracy, effort, delta_gain, max_rows_effects, assumed_fields, dp_fields, notes=(), linked=None, "
-    "several=None)",
+    "expected_rows, accuracy, effort, delta_gain, max_rows_effects, assumed_fields, dp_fields, notes=(), "
+    "foreseen=None, linked=None, several=None)",
+    "Plan.foreseen",
     "Plan.linked",
     "Plan.of_tables(cls, linked, request, parts, *, effort, notes)",
     "Plan.parts",

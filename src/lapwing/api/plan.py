@@ -15,7 +15,7 @@ from lapwing.model.certificate.promise import fields_of_origin
 from lapwing.on_demand import extra
 from lapwing.release.plans import DeltaGain, Plan
 from lapwing.release.runs.plan.effort import Memory, check_fits, effort_of, max_rows_effects, read_memory, together
-from lapwing.release.runs.plan.planning import common_figure, expected_terms, plan_release
+from lapwing.release.runs.plan.planning import common_figure, expected_terms, foreseen, plan_release
 from lapwing.release.runs.reading import read_settings
 from lapwing.release.runs.settings import Settings, TableSettings, spending_of
 from lapwing.release.runs.shares import USUAL_DELTA
@@ -130,6 +130,7 @@ def _plan_of(settings: TableSettings, *, is_default: bool, is_part: bool = False
         assumed_fields=fields_of_origin(settings.schema, "assumed"),
         dp_fields=fields_of_origin(settings.schema, "dp"),
         notes=found.notes,
+        foreseen=foreseen(settings, terms, found.questions, rows),
     )
 
 

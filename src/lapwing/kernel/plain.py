@@ -16,6 +16,7 @@ from lapwing.errors import ParameterError
 T = TypeVar("T")
 
 _FLOAT_PLACES: Final = 300
+_LONGEST: Final = 20  # digits of a stranger's number that are shown
 
 # Lengths are limited because a short text such as "1e999999999" can stand for a gigabyte of integer.
 _RATIONAL = re.compile(r"(0|[1-9]\d{0,1999})(/[1-9]\d{0,1999})?", re.ASCII)
@@ -53,6 +54,20 @@ def read_exact(text: object) -> Fraction:
     if not isinstance(text, str) or not _RATIONAL.fullmatch(text):
         raise ParameterError(f"an exact number must be a text such as '1/15', got {str(text)[:60]!r}", code="LW643")
     return Fraction(text)
+
+
+def check_format(values: object, known: int, what: str) -> None:
+    """Refuse a document of another version of Lapwing, before anything else in it is read.
+
+    what: the document, such as ``the certificate``.
+    """
+    found = read_key(values, "format", int)
+    if found != known:
+        cure = "update lapwing" if found > known else "use the version that wrote it"
+        said = (
+            f"was written by another version of Lapwing, in format {str(found)[:_LONGEST]}, and this one reads {known}"
+        )
+        raise ParameterError(f"{what} {said}; {cure}", code="LW604")
 
 
 def read_keys(values: object, *keys: str) -> tuple[Any, ...]:

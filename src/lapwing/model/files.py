@@ -17,7 +17,7 @@ from lapwing.atomic import whole_file
 from lapwing.errors import CapacityError, DataError, LapwingError, ParameterError
 from lapwing.kernel.codec import Codec
 from lapwing.kernel.noise_law import NoiseLaw
-from lapwing.kernel.plain import read_exact, read_key, read_keys, read_list
+from lapwing.kernel.plain import check_format, read_exact, read_key, read_keys, read_list
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts
 from lapwing.kernel.questions.questions import RECORDS, Answer
 from lapwing.kernel.questions.registered import answer_from_dict, question_from_dict
@@ -193,8 +193,9 @@ def _read(file: BinaryIO, path: Path, read: Callable[[Mapping[str, Any]], T]) ->
     try:
         trees = read_container(file, _DOCUMENTS, _WITH_ARRAYS)
         manifest = trees["manifest.json"]
-        if (read_key(manifest, "kind", str), read_key(manifest, "format", int)) != (_KIND, _FORMAT):
-            raise ParameterError(f"it is not of format {_FORMAT}; update lapwing to read newer ones", code="LW604")
+        if read_key(manifest, "kind", str) != _KIND:
+            raise ParameterError("it is of another kind", code="LW601")
+        check_format(manifest, _FORMAT, "the model")
         found = read(trees)
     except MALFORMED as error:
         # Words of ours may quote the file: no control character of it reaches a terminal.
@@ -203,7 +204,8 @@ def _read(file: BinaryIO, path: Path, read: Callable[[Mapping[str, Any]], T]) ->
         what = "".join(letter if letter.isprintable() else "?" for letter in text[:_MESSAGE_LENGTH])
     else:
         return found
-    raise DataError(f"{path} {what}" if code == "LW603" else f"{path} is not a Lapwing model file: {what}", code=code)
+    said = {"LW603": f"{path} {what}", "LW604": f"{path}: {what}"}
+    raise DataError(said.get(code, f"{path} is not a Lapwing model file: {what}"), code=code)
 
 
 def _model_to_tree(model: ReleasedModel) -> dict[str, object]:

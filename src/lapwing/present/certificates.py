@@ -13,7 +13,7 @@ from lapwing.model.certificate.issued import SHOWN, Beside, IssueRecord
 from lapwing.model.certificate.linked import ONE_OF_SEVERAL
 from lapwing.model.certificate.notices import Notice, Word
 from lapwing.model.certificate.promise import Pairs, pairs_apart, unit_field
-from lapwing.model.certificate.verdict import WORDS, Verdict, share_word, strength_word
+from lapwing.model.certificate.verdict import WORDS, Verdict, share_word
 from lapwing.present.attacks import attack_fact, detail_facts
 from lapwing.present.costs import amount_of, cost_summary
 from lapwing.present.document import Document, Fact, Facts, Section, Text, count_text, sentence, upper_first
@@ -244,17 +244,35 @@ def _requested_first(whole: Certificate) -> Pairs:
 
 def verdict_text(verdict: Verdict) -> str:
     """Return the verdict as one line."""
-    quality = quality_text(verdict.score, verdict.shape, verdict.trend)
     better = "" if verdict.better is None else f" {upper_first(verdict.better.text)}."
     relations = "" if verdict.relations is None else relations_text(verdict, verdict.relations)
-    shares = shares_text(verdict.share_error)
-    return say("verdict.text", quality=quality, shares=shares, relations=relations, better=better)
+    return say(
+        "verdict.text",
+        quality=headline_text(verdict),
+        shares=shares_text(verdict.share_error),
+        relations=relations,
+        better=better,
+    )
+
+
+def headline_text(verdict: Verdict) -> str:
+    """Return the headline of a forecast, and the figures behind it."""
+    if verdict.shape is None:
+        return say("verdict.no_quality")
+    parts = "" if verdict.trend is None else say("verdict.about", shape=verdict.shape, trend=verdict.trend)
+    return say("verdict.forecast", score=range_text(verdict.least, verdict.most), parts=parts)
+
+
+def range_text(least: float, most: float) -> str:
+    """Return a range in hundredths; one figure where both ends are the same."""
+    ends = dict.fromkeys(f"{each:.2f}" for each in (least, most))
+    return say("verdict.range", least=f"{least:.2f}", most=f"{most:.2f}") if len(ends) > 1 else next(iter(ends))
 
 
 def quality_text(score: float, shape: float, trend: float | None) -> str:
-    """Return the headline, and the figures that it is the mean of."""
+    """Return a headline that was measured, and the figures that it is the mean of."""
     parts = "" if trend is None else say("verdict.parts", shape=shape, trend=trend)
-    return say("verdict.quality", score=score, parts=parts)
+    return say("verdict.quality", score=f"{score:.2f}", parts=parts)
 
 
 def word_text(word: Word) -> str:
@@ -266,11 +284,14 @@ def verdict_short(verdict: Verdict) -> str:
     """Return the headline and the words alone."""
     word = verdict.relations
     relations = "" if word is None else say("verdict.short_relations", word=word_text(word))
-    return say("verdict.short", score=verdict.score, shares=word_text(verdict.shares), relations=relations)
+    score = word_text(WORDS[-1]) if verdict.shape is None else range_text(verdict.least, verdict.most)
+    return say("verdict.short", score=score, shares=word_text(verdict.shares), relations=relations)
 
 
-def shares_text(error: float) -> str:
+def shares_text(error: float | None) -> str:
     """Return how good single columns are."""
+    if error is None:
+        return say("verdict.unknown_shares")
     return say("verdict.shares", word=word_text(share_word(error)), points=points_text(error))
 
 
@@ -288,24 +309,15 @@ def points_text(error: float) -> str:
 def relations_text(verdict: Verdict, word: Word) -> str:
     """Return how good relations are, and what that rests on."""
     counted = say("verdict.counted", learnt=verdict.learnt, pairs=verdict.pairs)
-    found = weakest = ""
-    if word == "unknown":
-        counted = say("verdict.uncounted")
-    elif verdict.within is not None:
+    found, weakest = say("verdict.none_found"), ""
+    if verdict.within is not None:
         found = say("verdict.found", strong=verdict.strong, within=verdict.within)
-    else:
-        found = say("verdict.none_found")
+    elif not verdict.learnt:
+        counted, found = say("verdict.uncounted"), ""
     if verdict.weakest is not None:
         weakest = say("verdict.weakest" if verdict.weakest < 1 else "verdict.hidden", weakest=verdict.weakest)
-    return say("verdict.relations", word=word_text(word), counted=counted, found=found, weakest=weakest)
-
-
-def planned_relations_text(weakest: float | None) -> str:
-    """Return how good relations will be, as far as a plan tells."""
-    counted = say("verdict.none_planned") if weakest is None else say("verdict.planned", weakest=weakest)
-    return say(
-        "verdict.relations", word=word_text(strength_word(weakest)), counted=counted, found="", weakest=""
-    ).strip()
+    missed = say("verdict.missed") if verdict.learnt and verdict.may_miss else ""
+    return say("verdict.relations", word=word_text(word), counted=counted, found=found, weakest=weakest, missed=missed)
 
 
 def verdict_facts(verdict: Verdict | None) -> Iterator[Fact]:

@@ -10,8 +10,11 @@ from lapwing.kernel.questions.private_draw.question import PrivateDraw
 from lapwing.mechanisms.registry import kind_named, settings_of
 from lapwing.model.certificate.cost_lines import CHOSEN, CostLine, counted_lines
 from lapwing.model.certificate.linked import published_tables
+from lapwing.model.certificate.notices import Word
 from lapwing.model.certificate.promise import ROW
 from lapwing.model.certificate.statements import Statement
+from lapwing.model.certificate.verdict import share_word, strength_word
+from lapwing.present.certificates import shares_text, word_text
 from lapwing.present.costs import cost_summary
 from lapwing.present.document import Document, Fact, Facts, Part, Section, Table, Text, lines_of, sentence, upper_first
 from lapwing.present.messages import say
@@ -19,6 +22,7 @@ from lapwing.present.promises import origin_facts, protected_facts
 from lapwing.present.stated import clause, label_facts, label_of
 from lapwing.release.plans import DeltaGain, Plan
 from lapwing.release.runs.plan.effort import MACHINE, Effort, MaxRowsEffect, MemoryNeed
+from lapwing.release.runs.plan.planning import Foreseen
 from lapwing.schema.linked.database import LinkedTables
 from lapwing.schema.short import short_value
 
@@ -30,7 +34,7 @@ _FIRST: Final = (
     *("mechanism", "cost", "protected", "persons", "missing", "drawn", "unit", "given", "bought", "condition", "note"),
 )
 _TO_BE_SEEN: Final = ("given", "bought", "note")
-_LAST: Final = ("error", "more_errors", "gain", "effort", "memory")
+_LAST: Final = ("verdict", "error", "more_errors", "gain", "effort", "memory")
 
 
 Block = tuple[Part, ...]
@@ -69,7 +73,18 @@ def describe_plan(plan: Plan) -> Document:
     return Document(
         (*said, *_with_warnings(_facts(plan)), *more),
         "Plan",
-        short=("headline", "said", "warning", "cost", "protected", "mechanism", "settings", "noise", "effort"),
+        short=(
+            "headline",
+            "said",
+            "verdict",
+            "warning",
+            "cost",
+            "protected",
+            "mechanism",
+            "settings",
+            "noise",
+            "effort",
+        ),
         sections=(budget, Section("whole", say("plan.whole"), _whole(plan))),
         hint=say("plan.hint"),
     )
@@ -126,11 +141,31 @@ def _facts(plan: Plan) -> Iterator[Fact]:
     key = "chosen" if is_chosen else "public_rows" if plan.has_public_rows else "same_rows"
     yield Fact("condition", "", say(f"plan.{key}", rows=plan.expected_rows))
     yield from (Fact("note", "", f"{upper_first(note.text)}.") for note in plan.notes)
+    if plan.foreseen is not None:
+        yield Fact("verdict", say("label.verdict"), planned_text(plan.foreseen))
     yield from error_facts(plan.accuracy)
     if plan.delta_gain is not None:
         yield _gain(plan.delta_gain)
     yield _effort(plan.effort, plan.expected_rows)
     yield _memory(plan.effort.memory)
+
+
+def planned_grades(expected: Foreseen) -> list[tuple[Word, str]]:
+    """Return how good single columns and relations will be, as far as a plan tells: of each the word and a sentence."""
+    error, weakest = expected.share_error, expected.weakest
+    found = [] if error is None else [(share_word(error), f"{shares_text(error)}.")]
+    if expected.are_several and error is not None:
+        word = strength_word(weakest)
+        counted = say("verdict.none_planned") if weakest is None else say("verdict.planned", weakest=weakest)
+        said = say("verdict.relations", word=word_text(word), counted=counted, found="", weakest="", missed="")
+        found.append((word, said.strip()))
+    return found
+
+
+def planned_text(expected: Foreseen) -> str:
+    """Return what a verdict will say, as far as a plan tells, and what it cannot know."""
+    grades = [text for _, text in planned_grades(expected)]
+    return " ".join([*grades, say("verdict.no_headline" if grades else "verdict.no_plan")])
 
 
 def _linked_facts(plan: Plan, linked: LinkedTables) -> Iterator[Fact]:

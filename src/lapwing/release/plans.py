@@ -17,6 +17,7 @@ from lapwing.model.certificate.notices import Notice
 from lapwing.model.certificate.statements import Statement
 from lapwing.on_demand import Displayable, extra
 from lapwing.release.runs.plan.effort import MACHINE, Effort, MaxRowsEffect
+from lapwing.release.runs.plan.planning import Foreseen
 from lapwing.schema.linked.database import LinkedTables
 
 
@@ -75,6 +76,8 @@ class Plan(Displayable):
         Fields whose domain was taken from the data by the owner's decision, or learned with budget.
     notes : tuple of Notice
         What else the mechanism says of it, and which rules of a policy forbid it.
+    foreseen : Foreseen or None
+        What the verdict on a release may say of single columns and relations; None of several tables.
     linked : LinkedTables or None
         Of several tables: these.
     several : mapping of str to Plan, or None
@@ -98,6 +101,7 @@ class Plan(Displayable):
     assumed_fields: tuple[str, ...]
     dp_fields: tuple[str, ...]
     notes: tuple[Notice, ...] = ()
+    foreseen: Foreseen | None = None
     linked: LinkedTables | None = None
     several: Mapping[str, "Plan"] | None = None
 

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 from lapwing.atomic import flush_folder
 from lapwing.errors import DataError, LapwingError
+from lapwing.kernel.plain import check_format
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.questions.registered import answer_from_dict
 from lapwing.kernel.room.begun import BegunRun, tell_begun
@@ -228,10 +229,9 @@ def _begun(path: Path, hold: Path, header: Mapping[str, Any], *, is_new: bool) -
 
 def _parse(path: Path, text: bytes) -> tuple[dict[str, Any], tuple[Answer, ...]]:
     """Turn the complete lines of a transcript into header and answers."""
-    header: dict[str, Any] = {}
-    answers: tuple[Answer, ...] = ()
     try:
         lines = [json.loads(line) for line in text.splitlines() if _REFUSED.fullmatch(line) is None]
+        check_format(lines[0], FORMAT, "the transcript")
         mended = [place for place, line in enumerate(lines) if place and _MENDED in line]
         said = [line for line in lines[1:] if _MENDED not in line]
         parts = tuple(str(line.pop(_PART, "")) for line in said)
@@ -240,14 +240,12 @@ def _parse(path: Path, text: bytes) -> tuple[dict[str, Any], tuple[Answer, ...]]
         schema = lines[mended[-1]][_MENDED] if mended else None
         header = {**lines[0], "mended": schema, "earlier": tuple(given[:before]), "parts": parts}
         answers = tuple(given[before:])
-        known = header.get("format") == FORMAT
-    except MALFORMED:
-        known = False
-    if not known:
-        raise DataError(
-            f"{path} is not a Lapwing transcript of format {FORMAT}; give the file that the release wrote", code="LW610"
-        )
-    return header, answers
+    except MALFORMED as error:
+        code = "LW604" if isinstance(error, LapwingError) and error.code == "LW604" else "LW610"
+        why = f": {error}" if code == "LW604" else " is not a Lapwing transcript; give the file that the release wrote"
+    else:
+        return header, answers
+    raise DataError(f"{path}{why}", code=code)
 
 
 def is_over(path: Path) -> bool:

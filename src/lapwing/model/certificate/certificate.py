@@ -15,7 +15,7 @@ from lapwing.errors import BudgetError, DataError, ParameterError
 from lapwing.kernel.budget.budget import Budget, Notion
 from lapwing.kernel.codec import SELDOM, Codec
 from lapwing.kernel.noise_law import NoiseLaw
-from lapwing.kernel.plain import rational_text, read_key, read_list, read_rational
+from lapwing.kernel.plain import check_format, rational_text, read_key, read_list, read_rational
 from lapwing.kernel.terms import Relation, Terms
 from lapwing.maths.arrays import Frozen
 from lapwing.model.certificate.composition import composition, largest_of
@@ -49,7 +49,7 @@ from lapwing.schema.purchases import Purchase
 
 __all__ = ["DOMAIN", "EVALUATION", "FORMAT", "Certificate", "CostLine", "LedgerEntry"]
 
-FORMAT = 1
+FORMAT = 2
 EVALUATION = "evaluation"
 """In the place of a mechanism, where a comparison with a public table was bought."""
 
@@ -425,8 +425,7 @@ class Certificate(Displayable):
     @classmethod
     def from_dict(cls, values: object) -> Self:
         """Read back what `to_dict` wrote; a ParameterError where it is something else."""
-        if read_key(values, "format", int) != FORMAT:
-            raise ParameterError(f"the certificate is of another format than {FORMAT}; update lapwing", code="LW604")
+        check_format(values, FORMAT, "the certificate")
         if not isinstance(values, Mapping) or "parts" not in values:
             return CERTIFICATES.read(cls, values)
         own = [key for key in values if key in _OF_PARTS]
@@ -489,7 +488,9 @@ def certificate_in(file: Path) -> tuple[Certificate, bytes]:
         whole = Certificate.from_dict(json.loads(content))
     except OSError as error:
         reason = error.strerror or type(error).__name__
-    except (ValueError, RecursionError, ArithmeticError, ParameterError):
+    except (ValueError, RecursionError, ArithmeticError, ParameterError) as error:
+        if isinstance(error, ParameterError) and error.code == "LW604":
+            raise DataError(f"{file}: {error.args[0]}", code="LW604") from None
         reason = "it is no certificate, or its sums are wrong"
     else:
         return whole, content

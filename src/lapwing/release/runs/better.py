@@ -29,7 +29,7 @@ def better_budget(settings: TableSettings, terms: Terms, verdict: Verdict, rows:
         return None
     if verdict.relations not in (None, WORDS[0]):
         return _relations(settings, terms, verdict, now, rows)
-    if verdict.shares != WORDS[0] and now.share_error:
+    if verdict.share_error and verdict.shares != WORDS[0] and now.share_error:
         for cost, there in _larger(settings, terms, rows):
             word = share_word(_CAUTION * verdict.share_error * (there.share_error or 1.0) / now.share_error)
             if WORDS.index(word) < WORDS.index(verdict.shares):
@@ -39,7 +39,7 @@ def better_budget(settings: TableSettings, terms: Terms, verdict: Verdict, rows:
 
 def _relations(settings: TableSettings, terms: Terms, verdict: Verdict, now: Foreseen, rows: int) -> Notice | None:
     """Return the budget at which relations would be better, or be counted at all."""
-    error = verdict.weakest if verdict.within is None else verdict.within
+    error = 1.0 if verdict.relation_error is None and verdict.learnt else verdict.relation_error
     for cost, there in _larger(settings, terms, rows):
         if there.pair_sd is None:
             continue

@@ -40,8 +40,7 @@ def verdict_of(
     are_public = terms.rows is not None or public_total(schema) is not None
     within = None if are_public else rows_within(answers, model.rows, _ROWS_FAILURE)
     if within is not None and within[0] >= model.rows:
-        nothing = (Notice("not_for_anything"),)
-        return Verdict(shape=0.0, share_error=1.0, learnt=learnt, pairs=pairs, not_for=nothing)
+        return Verdict(least=0.0, most=1.0, learnt=learnt, pairs=pairs, not_for=(Notice("not_for_anything"),))
     try:
         released = release_evidence(schema, answers, model, rng)
         expected = None if released is None else expected_quality(schema, released, rng)
@@ -50,6 +49,8 @@ def verdict_of(
     if expected is None:
         return None
     verdict = Verdict(
+        least=expected.least,
+        most=expected.most,
         shape=expected.shape,
         trend=expected.trend,
         share_error=expected.share,
@@ -57,6 +58,7 @@ def verdict_of(
         pairs=pairs,
         strong=expected.strong,
         within=expected.within,
+        relation_error=expected.error,
         weakest=expected.weakest,
         quotable=(Notice("quote_columns"), *([Notice("quote_pairs", {"pairs": learnt})] if learnt else [])),
     )
@@ -74,7 +76,7 @@ def _not_for(answers: Sequence[Answer], verdict: Verdict, schema: Schema) -> tup
         found.append(Notice("not_for_rare_values", {"rows": rare}))
     if verdict.shares == "weak":
         found.append(Notice("not_for_single_values"))
-    if verdict.relations == "unknown" or (verdict.within is None and verdict.weakest == 1):
+    if verdict.relations == "unknown":
         found.append(Notice("not_for_relations"))
     elif verdict.learnt < verdict.pairs:
         found.append(Notice("not_for_uncounted_pairs", {"pairs": verdict.pairs - verdict.learnt}))

@@ -25,7 +25,7 @@ from lapwing.model.accuracy import Accuracy
 from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.certificate.statements import ROWS_WITHIN
 from lapwing.model.certificate.verdict import Verdict
-from lapwing.present.certificates import quality_text, relations_text, shares_text
+from lapwing.present.certificates import headline_text, relations_text, shares_text
 from lapwing.present.document import Table, cross_name, percent, sentence, warnings_of
 
 _AT: Final = "/job/{job}/look/{number:int}"
@@ -106,7 +106,7 @@ def _graded(verdict: Verdict | None) -> dict[str, Any]:
     if verdict.relations is not None:
         lines.append((verdict.relations, relations_text(verdict, verdict.relations).strip()))
     better = "" if verdict.better is None else sentence(verdict.better.text)
-    score = texts()["look"]["score"].format(quality=quality_text(verdict.score, verdict.shape, verdict.trend))
+    score = texts()["look"]["score"].format(quality=headline_text(verdict))
     return {"score": score, "grades": lines, "better": better}
 
 

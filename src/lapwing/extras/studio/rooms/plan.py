@@ -21,16 +21,14 @@ from lapwing.extras.studio.pages import form_of, go, job_of, page, texts
 from lapwing.mechanisms.registry import MECHANISMS, WHY_DEFAULT, default_mechanism
 from lapwing.model.certificate.attack import FALSE_ALARMS, most_found, up
 from lapwing.model.certificate.cost_lines import counted_lines
-from lapwing.model.certificate.notices import Notice, Word
+from lapwing.model.certificate.notices import Notice
 from lapwing.model.certificate.promise import together, unit_field
-from lapwing.model.certificate.verdict import share_word, strength_word
-from lapwing.present.certificates import planned_relations_text, shares_text
 from lapwing.present.document import Table, sentence
-from lapwing.present.plans import cost_table, error_facts
+from lapwing.present.plans import cost_table, error_facts, planned_grades
 from lapwing.present.promises import purchase_facts
 from lapwing.release.plans import Plan
 from lapwing.release.runs.plan.effort import MACHINE
-from lapwing.release.runs.plan.planning import Foreseen, expected_terms, foreseen, plan_release
+from lapwing.release.runs.plan.planning import Foreseen, expected_terms, plan_release
 from lapwing.release.runs.reading import read_settings
 from lapwing.release.runs.settings import Settings, spending_of
 
@@ -58,7 +56,6 @@ class _Shown:
     notes: tuple[Notice, ...]
     plan: Plan
     asked: str
-    expected: Foreseen
 
 
 def shown(request: Request, *, choices: Choices | None = None, said: str = "", status: int = 200) -> Response:
@@ -121,14 +118,16 @@ def _found(job: Job, choices: Choices) -> dict[str, Any]:
         made = _planned(text, rows, tuple(getattr(choices, name) for name in _ASKED))
     except LapwingError as error:
         return {"refusal": str(error)}
-    found, expected = made.plan, made.expected
+    found = made.plan
+    expected = found.foreseen
+    assert expected is not None
     return {
         "refusal": "",
         "plan": found,
         "notes": [sentence(each.text) for each in (*made.notes, *forbidden(spending_of(made.settings)))],
         "asked": made.asked,
         "together": _together(made.settings),
-        "grades": _graded(expected, len(schema.columns)),
+        "grades": planned_grades(expected),
         "columns": _columns(expected),
         "statements": [fact.line for fact in error_facts(found.accuracy)],
         "seconds": _time(found.effort.seconds),
@@ -139,17 +138,6 @@ def _found(job: Job, choices: Choices) -> dict[str, Any]:
         **_attack(found),
         "costs": cost_table(found.lines),
     }
-
-
-def _graded(expected: Foreseen, columns: int) -> list[tuple[Word, str]]:
-    """Return how good single columns and relations will be; nothing where a column is not counted by itself."""
-    error, weakest = expected.share_error, expected.weakest
-    if error is None:
-        return []
-    lines = [(share_word(error), f"{shares_text(error)}.")]
-    if columns > 1:
-        lines.append((strength_word(weakest), planned_relations_text(weakest)))
-    return lines
 
 
 def _together(settings: Settings) -> str:
@@ -220,7 +208,6 @@ def _planned(schema: str, rows: int, choices: tuple[str, ...]) -> _Shown:
         notes=found.notes,
         plan=plan(table.schema, expected_rows=rows, **asked),
         asked=budget_words(settings),
-        expected=foreseen(table, terms, found.questions, rows),
     )
 
 

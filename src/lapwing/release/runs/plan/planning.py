@@ -17,6 +17,7 @@ from lapwing.model.compared import compared_cells
 from lapwing.release.runs.generators import generator
 from lapwing.release.runs.misfits import first_question, of_mechanism
 from lapwing.release.runs.settings import TableSettings
+from lapwing.release.runs.verdict.counted import varying
 from lapwing.schema.public_tables.cells import public_total
 from lapwing.schema.schemas import Schema
 
@@ -110,12 +111,13 @@ class Foreseen:
     """Say what to expect of a release.
 
     columns: those that are counted by themselves; pair_sd: noise on a cell of two columns, None where no two are
-    counted together; share_error, weakest: as in a verdict, None where a column is not counted by itself or where no
-    two are counted together.
+    counted together; are_several: whether relations are possible; share_error, weakest: as in a verdict, None where a
+    column is not counted by itself or where no two are counted together.
     """
 
     columns: tuple[ColumnNoise, ...]
     pair_sd: float | None
+    are_several: bool
     share_error: float | None
     weakest: float | None
 
@@ -137,6 +139,7 @@ def foreseen(settings: TableSettings, terms: Terms, questions: Sequence[PlannedQ
     return Foreseen(
         columns=columns,
         pair_sd=pair_sd,
+        are_several=len(varying(settings.schema)) > 1,
         share_error=math.fsum(each.share for each in columns) / len(columns) if is_whole else None,
         weakest=None if pair_sd is None else min(1.0, _TOLD * pair_sd / rows),
     )

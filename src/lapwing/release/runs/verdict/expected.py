@@ -5,8 +5,9 @@ What comes out is no bound: a table of another kind may be off by more.
 """
 
 import math
+import operator
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -14,13 +15,14 @@ import numpy as np
 from lapwing.maths.arrays import Floats, Ints
 from lapwing.model.compared import PAIRS, choose_tables, compared_cells
 from lapwing.model.quality import (
+    STRONG_ASSOCIATION,
+    STRONG_CORRELATION,
     TrendColumn,
     are_numbers,
     association,
     correlation,
     headline,
     is_number,
-    is_strong,
     mean_of,
     pair_counts,
     shape_of,
@@ -38,19 +40,27 @@ _MOST_GROUPS: Final = 1024  # of a column whose counts are weighed together
 _RARE: Final = 1e-9
 _LEAST_NOISE: Final = 0.01  # rows; less could not be told from rounding
 _PAIR: Final = 2  # groups at least
-_NOISE_OF_16: Final = 0.4 * 12  # half the mean size of Gaussian noise, in the cells of 4 x 4 that margins leave free
 
 FINER_NUMBER, FINER_OTHER = 0.6, 0.5
-"""Part of a relation inside the groups that were counted that is lost: of a correlation, of a table."""
+"""Part of a relation inside the groups that were counted that is lost: of a correlation, of a table's shares."""
 
 TREND_TIMES: Final = 1.5
 """How much less alike strong pairs are than the noise that is left makes them."""
 
-UNSEEN: Final = 0.8
-"""Strong pairs that were not found for each that was, where no pair was counted."""
+SURE, HIDING = 0.1, 0.25
+"""Deviation of a strength, in times of a strong one's: where no noise hides it, and more where all of it is hidden."""
 
-MOST_UNSEEN, HIDDEN_TIMES = 0.3, 2.0
-"""How unlike they are: at most; and in times of what noise makes of a table of four groups by four."""
+MISSED: Final = 0.4
+"""How much stronger than strong a pair is that noise hides, in times of that."""
+
+USUAL_PART: Final = 0.5
+"""The part of the rows of such a pair that depends on each other: of categories."""
+
+BELOW, ABOVE = 0.8, 0.5
+"""Where the headline may lie, in times of how far the expected one is from 1: so far below, and above."""
+
+_POSSIBLE: Final = 0.05
+"""The least probability that no pair is strong at which the headline may be that of columns alone."""
 
 SHARE_TIMES, WITHIN_TIMES = 0.8, 2.0
 """How much larger errors of shares, and of the strengths of relations, are than the noise that is left."""
@@ -66,22 +76,23 @@ WITHIN: Final = 0.9
 class Expected:
     """What to expect of a release.
 
-    shape, trend: as in `lapwing.model.quality`; trend is None where no pair can be strong; share: how far the share of
-    the value of a typical row is off; strong: strong relations that were found; within: how far most of them are off;
-    weakest: the weakest relation that a typical counted pair tells from none; None without one.
+    score: the headline; least, most: it is hardly outside these; shape, trend: as in `lapwing.model.quality`; trend is
+    None where no pair may be strong; share: how far the share of the value of a typical row is off; strong: strong
+    relations that were found; within: how far most of them are off; error: the same of all that may be there; None
+    where nothing is known of any; weakest: the weakest relation that a typical counted pair tells from none; None
+    without one.
     """
 
+    score: float
+    least: float
+    most: float
     shape: float
     trend: float | None
     share: float
     strong: int
     within: float | None
+    error: float | None
     weakest: float | None
-
-    @property
-    def score(self) -> float:
-        """The headline, from 0 to 1."""
-        return headline(self.shape, self.trend)
 
 
 def expected_quality(schema: Schema, found: ReleaseEvidence, rng: np.random.Generator) -> Expected:
@@ -90,30 +101,82 @@ def expected_quality(schema: Schema, found: ReleaseEvidence, rng: np.random.Gene
     tables, names = choose_tables(schema, ways=(2,), pairs=PAIRS, rng=rng), {field.name for field in varying(schema)}
     pairs = _Pairs(schema, found, columns, rng)
     seen = [pairs.look(pair) for listed in tables for pair in listed if names.issuperset(pair)]
-    strong = [each for each in seen if each.likeness is not None]
+    strong = [each for each in seen if each.is_found]
     errors = [error for each in strong for error in each.errors]
-    shape = mean_of(each.shape for each in columns.values())
+    shape, weakest = _within_1(mean_of(each.shape for each in columns.values())), [each.weakest for each in seen]
+    hidden = _hidden(seen)
+    chances = [_chance(each, much) for each, much in zip(seen, hidden, strict=True)]
+    none = math.prod(1 - chance for chance in chances)  # the probability that no pair is strong
+    trend = _trend(seen, hidden, chances, shape)
+    off = _within_1(1 - (none * shape + (1 - none) * headline(shape, trend)))
+    known = [each for each in weakest if each is not None]
+    told = strong or any(each < 1 for each in known)
     return Expected(
+        score=1 - off,
+        least=max(0.0, 1 - (1 + BELOW) * off),
+        most=max(shape if none > _POSSIBLE else 0.0, 1 - (1 - ABOVE) * off),
         shape=shape,
-        trend=_trend(seen, found, shape, math.comb(len(names), 2)),
-        share=SHARE_TIMES * mean_of(each.share for each in columns.values()),
+        trend=trend if none <= 1 / 2 else None,
+        share=_within_1(SHARE_TIMES * mean_of(each.share for each in columns.values())),
         strong=len(strong),
         within=min(1.0, WITHIN_TIMES * float(np.quantile(errors, WITHIN))) if errors else None,
-        weakest=_median([each.weakest for each in seen if each.weakest is not None]),
+        error=_error(seen, hidden, chances) if none <= 1 / 2 and told else _median(known) if told else None,
+        weakest=_median(known),
     )
 
 
-def _trend(seen: Sequence["_Pair"], found: ReleaseEvidence, shape: float, pairs: int) -> float | None:
-    """Return the mean similarity of strong pairs, with those that nobody saw; None where no pair is strong."""
-    likeness = [each.likeness for each in seen if each.likeness is not None]
-    told = len(found.pairs) + len(found.led)
-    unseen = UNSEEN * (1 - told / pairs) * (len(likeness) + 1) if pairs else 0.0
-    if not likeness and unseen <= 0:
-        return None
-    noise = _median([each.sd for each in found.pairs.values() if each.sd > 0])
-    hidden = 1.0 if noise is None else HIDDEN_TIMES * _NOISE_OF_16 * noise / found.drawn.total
-    alike = (max(0.0, 1 - TREND_TIMES * (1 - each)) for each in likeness)
-    return (math.fsum(alike) + unseen * shape * (1 - min(MOST_UNSEEN, hidden))) / (len(likeness) + unseen)
+def _hidden(seen: Sequence["_Pair"]) -> list[float]:
+    """Return how much noise hides of each pair, from nothing to all of what is strong.
+
+    Of one that was not counted, as much as of the others, of which it was none of the likely ones; all where nothing
+    was counted. In a table of too few large groups to tell, in between.
+    """
+    hides = [each.weakest / each.limit for each in seen if each.weakest is not None and not each.is_public]
+    usual = min(1.0, float(np.median(hides))) if hides else 1.0
+
+    def of(pair: _Pair) -> float:
+        if pair.weakest is None:
+            return usual
+        return min(1.0, pair.weakest / pair.limit) if pair.weakest < 1 else (1 + usual) / 2
+
+    return list(map(of, seen))
+
+
+def _chance(pair: "_Pair", hidden: float) -> float:
+    """Return the probability that a pair is strong: noise moves its strength, and hides a part."""
+    score = (pair.strength / pair.limit - 1 + hidden / 2) / (SURE + HIDING * hidden)
+    return (1 + math.erf(score / math.sqrt(2))) / 2
+
+
+def _weaker(pair: "_Pair", hidden: float) -> float:
+    """Return how much weaker a pair of which nothing tells is in the model, if it is strong."""
+    return max(0.0, (1 + MISSED * hidden) * pair.limit - pair.strength)
+
+
+def _trend(seen: Sequence["_Pair"], hidden: Sequence[float], chances: Sequence[float], shape: float) -> float:
+    """Return the mean similarity of strong pairs; that of columns where no pair can be strong."""
+    like = [
+        1 - _weaker(*each) / 2 if each[0].likeness is None else each[0].likeness
+        for each in zip(seen, hidden, strict=True)
+    ]
+    total = math.fsum(chances)
+    return _within_1(math.fsum(map(operator.mul, chances, like)) / total) if total > 0 else shape
+
+
+def _error(seen: Sequence["_Pair"], hidden: Sequence[float], chances: Sequence[float]) -> float:
+    """Return how far the strength of most strong relations is off, with those that were not found."""
+    errors = []
+    for pair, much, chance in zip(seen, hidden, chances, strict=True):
+        own = [min(1.0, WITHIN_TIMES * each) for each in pair.errors]
+        own = own or [_weaker(pair, much)]
+        errors += [(each, chance / len(own)) for each in own]
+    sizes, weights = (np.array(each) for each in zip(*sorted(errors), strict=True))
+    return float(sizes[np.searchsorted(np.cumsum(weights), WITHIN * weights.sum())])
+
+
+def _within_1(figure: float) -> float:
+    """Return a figure from 0 to 1 as one: rounding may not cost a release that is paid for its verdict."""
+    return min(1.0, max(0.0, figure))
 
 
 def _median(values: Sequence[float]) -> float | None:
@@ -217,13 +280,20 @@ def _ends(
 class _Pair:
     """What to expect of a pair.
 
-    likeness: its similarity; errors: by how much its strength may be off, of each draw; none where nothing told of it;
-    weakest: the strength that noise alone may make of a pair that was counted.
+    strength: in the model; limit: from which it would be strong; likeness: of both tables, if it is; None of
+    numbers of which nothing tells; errors: by how much its strength may be off then, of each draw; none where nothing
+    tells of it; weakest: the strength that noise
+    alone may make of it, where it was counted; is_found: strong in the model, where a count or a prior tells of it and
+    noise does not explain it; is_public: its counts are public.
     """
 
+    strength: float
+    limit: float
     likeness: float | None = None
     errors: tuple[float, ...] = ()
     weakest: float | None = None
+    is_found: bool = False
+    is_public: bool = False
 
 
 class _Pairs:
@@ -235,37 +305,51 @@ class _Pairs:
         self.found, self.columns, self.rng = found, columns, rng
         self.fields = {field.name: field for field in schema.columns}
         self.seen = {field.name: trend_column(found.drawn.codes[field.name], field) for field in schema.columns}
+        self.spread = {name: 1 - _mean_square(each) for name, each in self.seen.items()}
 
     def look(self, names: tuple[str, ...]) -> _Pair:
         """Return what to expect of a pair."""
         table, off = self.found.pairs.get(frozenset(names)), self.found.led.get(frozenset(names))
-        one, other = (self.seen[name] for name in names)
-        strength = strength_of(one, other)
-        is_related = is_strong(strength, is_correlation=are_numbers(one, other))
+        pair = self._missed(names)
+        is_related = pair.strength > pair.limit
         if table is not None:
-            weakest = self._weakest(table)
-            return self._moved(table, strength, weakest) if is_related else _Pair(weakest=weakest)
-        return _Pair() if off is None or not is_related else _Pair(likeness=1 - off, errors=(off,))
+            pair = replace(pair, weakest=self._weakest(table), is_public=table.sd == 0)
+            return self._moved(table, pair) if is_related else pair
+        if off is None or not is_related:
+            return pair
+        return replace(pair, likeness=max(0.0, 1 - TREND_TIMES * off), errors=(off,), is_found=True)
 
-    def _moved(self, table: ShownCounts, strength: float, weakest: float) -> _Pair:
+    def _missed(self, names: tuple[str, ...]) -> _Pair:
+        """Return what to expect of a pair of which nothing tells, if it is strong after all."""
+        one, other = (self.seen[name] for name in names)
+        strength = abs(np.nan_to_num(strength_of(one, other)))
+        if are_numbers(one, other):
+            return _Pair(strength=strength, limit=STRONG_CORRELATION)
+        apart = USUAL_PART * min(self.spread[name] for name in names) * max(0.0, 1 - strength / STRONG_ASSOCIATION)
+        likeness = (1 - apart) * min(self.columns[name].shape for name in names)
+        return _Pair(strength=strength, limit=STRONG_ASSOCIATION, likeness=likeness)
+
+    def _moved(self, table: ShownCounts, found: _Pair) -> _Pair:
         """Return what to expect of a strong pair that was counted: its rows, weighted as noise may move its table."""
         names, drawn = table.columns, self.found.drawn
         counts, cells = drawn.counts(names, table.groupings), drawn.cells(names, table.groupings)
-        pair = self._pair(table)
+        pair, strength = self._pair(table), found.strength
+        own_strength = strength_of(*pair)
         own = [self.columns[name] for name in names]
         finer = sum(map(self._inside, names, table.groupings))
+        merged = self._merged(table)
         likeness, errors = [], []
         for draw in range(_DRAWS):
             truth = np.maximum(counts + self.rng.normal(0, table.left, counts.size), 0)
             weights = (truth / np.maximum(counts, _RARE))[cells]
-            error = abs(strength_of(pair[0], pair[1], weights) - strength)
+            error = abs(strength_of(pair[0], pair[1], weights) - own_strength)
             if not math.isfinite(error):  # a column of one value
                 continue
             if are_numbers(*pair):
-                error += FINER_NUMBER * finer * abs(strength)
+                error += FINER_NUMBER * finer * strength
                 likeness.append(1 - error / 2)
             else:
-                error += FINER_OTHER * finer * strength
+                error += merged * (strength + merged * (1 - strength)) / WITHIN_TIMES
                 for name, each in zip(names, own, strict=True):
                     weights = (
                         weights * (each.truths[draw] / np.maximum(each.counts, _RARE))[drawn.groups(name, each.cells)]
@@ -279,7 +363,14 @@ class _Pairs:
         if not are_numbers(*pair):
             off = math.hypot(1 - mean_of(likeness), FINER_OTHER * finer * _apart(counts, table), self._chance(table))
             likeness = [max(0.0, 1 - off)]
-        return _Pair(likeness=mean_of(likeness), errors=tuple(errors), weakest=weakest)
+        if not errors:
+            return found
+        return replace(
+            found,
+            likeness=max(0.0, 1 - TREND_TIMES * (1 - mean_of(likeness))),
+            errors=tuple(errors),
+            is_found=found.weakest is not None and strength > found.weakest,
+        )
 
     def _pair(self, table: ShownCounts) -> tuple[TrendColumn, TrendColumn]:
         left, right = table.columns
@@ -291,9 +382,25 @@ class _Pairs:
             return 0.0
         if self.seen[name].values is not None:
             return 1 / grouping.groups
+        return float(self._shared(name, grouping).mean())
+
+    def _merged(self, table: ShownCounts) -> float:
+        """Return the part of an association that lies inside groups: rare values weigh as much in it as others do."""
+        pair = self._pair(table)
+        sides = list(zip(table.columns, table.groupings, strict=True))
+        inside = np.zeros(self.found.drawn.size)
+        for (name, grouping), column in zip(sides, pair, strict=True):
+            alone = self._inside(name, grouping) if column.values is not None else self._shared(name, grouping)
+            inside = 1 - (1 - inside) * (1 - alone)
+        cells = min((column.cells for column in pair), key=lambda each: np.count_nonzero(np.bincount(each)))
+        rows = np.bincount(cells)
+        return float((np.bincount(cells, inside)[rows > 0] / rows[rows > 0]).mean())
+
+    def _shared(self, name: str, grouping: Grouping) -> Floats:
+        """Return 1 for each row whose category was counted together with others."""
         starts, stops, group = grouping.pieces()
         size = np.bincount(group, stops - starts, minlength=grouping.groups)
-        return float((size > 1)[self.found.drawn.groups(name, grouping)].mean())
+        return np.asarray(size > 1, dtype=np.float64)[self.found.drawn.groups(name, grouping)]
 
     def _chance(self, table: ShownCounts) -> float:
         """Return how far rows are from others like them in cells finer than the groups that hold them still."""
@@ -330,6 +437,11 @@ class _Pairs:
                 association(noisy) if points is None else abs(correlation(points[0], points[1], noisy.reshape(-1)))
             )
         return min(1.0, float(np.nan_to_num(np.max(found), nan=1.0)))
+
+
+def _mean_square(column: TrendColumn) -> float:
+    """Return how often two rows are in the same cell."""
+    return float(np.square(np.bincount(column.cells) / column.cells.size).sum())
 
 
 def _scores(column: TrendColumn, groups: Ints, size: int) -> Floats:
