@@ -372,7 +372,7 @@ def test_a_plan_says_what_the_verdict_will_and_what_it_cannot_know(names):
     ).certificate.verdict
     text = plan.text()
 
-    assert verdict.share_error / 3 < plan.foreseen.share_error < 3 * verdict.share_error
+    assert verdict.share_error / 10 < plan.foreseen.share_error < 10 * verdict.share_error
     assert "Single columns good: a typical share is off by" in text
     assert "cannot be known before rows are counted" in text
     assert ("Relations" in text) == (plan.foreseen.weakest is not None) == (len(names) > 1)
@@ -398,16 +398,27 @@ def test_where_nothing_was_counted_the_range_reaches_from_lost_relations_to_none
         assert verdict.least - 0.005 < measured(frame, release).score < verdict.most + 0.005
 
 
-def test_relations_are_no_better_than_those_that_no_count_found(precise):
-    """Half of the counts of pairs taken away: fewer are found, and the word counts those that may be missed."""
-    release = precise[1]
-    rng = np.random.default_rng(5)
-    every = release_evidence(release.schema, release.noisy, release.model, rng)
-    few = replace(every, pairs=dict(list(every.pairs.items())[:5]))
-    all_of_them, half = (expected_quality(release.schema, each, np.random.default_rng(1)) for each in (every, few))
+def test_relations_are_no_better_than_those_that_no_count_found():
+    """One pair is public, and found exactly; of the others nothing tells."""
+    frame = chained(2000)
+    verdict = lw.synthesize(
+        frame, SCHEMA, epsilon="0.1", delta="1e-9", seed=3, public_tables=[counted(frame, "a", "b")]
+    ).certificate.verdict
 
-    assert half.strong < all_of_them.strong
-    assert half.error >= all_of_them.error
+    assert (verdict.learnt, verdict.strong) == (1, 1)
+    assert verdict.within < 0.1
+    assert verdict.relations == "weak"
+    assert "some may be missed" in verdict.text
+
+
+def test_without_noise_nothing_is_hidden_and_every_relation_that_is_kept_is_good():
+    frame = chained(4000)
+    release = lw.synthesize(frame, SCHEMA, epsilon=10**4, delta="1e-9", mechanism="Adaptive", seed=3)
+    verdict, true = release.certificate.verdict, measured(frame, release)
+
+    assert (verdict.shares, verdict.relations) == ("good", "good")
+    assert verdict.least - 0.005 < true.score < verdict.most + 0.005
+    assert verdict.most - verdict.least < 0.03
 
 
 def test_rows_that_may_be_noise_alone_are_unknown_not_bad():

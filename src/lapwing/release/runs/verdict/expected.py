@@ -129,15 +129,15 @@ def _hidden(seen: Sequence["_Pair"]) -> list[float]:
     """Return how much noise hides of each pair, from nothing to all of what is strong.
 
     Of one that was not counted, as much as of the others, of which it was none of the likely ones; all where nothing
-    was counted. In a table of too few large groups to tell, in between.
+    was counted. In a table of too few large groups to tell, twice as much as usual.
     """
-    hides = [each.weakest / each.limit for each in seen if each.weakest is not None and not each.is_public]
+    hides = [each.hides for each in seen if each.hides is not None and not each.is_public]
     usual = min(1.0, float(np.median(hides))) if hides else 1.0
 
     def of(pair: _Pair) -> float:
-        if pair.weakest is None:
+        if pair.hides is None:
             return usual
-        return min(1.0, pair.weakest / pair.limit) if pair.weakest < 1 else (1 + usual) / 2
+        return min(1.0, pair.hides if (pair.weakest or 1.0) < 1 else 2 * usual)
 
     return list(map(of, seen))
 
@@ -280,11 +280,11 @@ def _ends(
 class _Pair:
     """What to expect of a pair.
 
-    strength: in the model; limit: from which it would be strong; likeness: of both tables, if it is; None of
-    numbers of which nothing tells; errors: by how much its strength may be off then, of each draw; none where nothing
-    tells of it; weakest: the strength that noise
-    alone may make of it, where it was counted; is_found: strong in the model, where a count or a prior tells of it and
-    noise does not explain it; is_public: its counts are public.
+    strength: in the model; limit: from which it would be strong; likeness: of both tables, if it is; None of numbers of
+    which nothing tells; errors: by how much its strength may be off then, of each draw; none where nothing tells of it;
+    weakest: the strength that noise and chance may make of it, where it was counted; hides: what noise alone may, in
+    times of the limit; is_found: strong in the model, where a count or a prior tells of it and noise does not explain
+    it; is_public: its counts are public.
     """
 
     strength: float
@@ -292,6 +292,7 @@ class _Pair:
     likeness: float | None = None
     errors: tuple[float, ...] = ()
     weakest: float | None = None
+    hides: float | None = None
     is_found: bool = False
     is_public: bool = False
 
@@ -313,7 +314,10 @@ class _Pairs:
         pair = self._missed(names)
         is_related = pair.strength > pair.limit
         if table is not None:
-            pair = replace(pair, weakest=self._weakest(table), is_public=table.sd == 0)
+            weakest, chance = self._weakest(table), math.sqrt(self.found.drawn.total / table.cells)
+            # As strong as chance makes it a pair may be in the real table too: only noise hides what is there.
+            hides = weakest / pair.limit * table.left / math.hypot(table.left, chance)
+            pair = replace(pair, weakest=weakest, hides=hides, is_public=table.sd == 0)
             return self._moved(table, pair) if is_related else pair
         if off is None or not is_related:
             return pair
