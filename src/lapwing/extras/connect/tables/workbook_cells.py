@@ -14,7 +14,7 @@ from typing import Any, Final
 MOST_CELLS: Final = 2**26
 """Of a sheet, from its first corner on, empty ones too."""
 MOST_CHARACTERS: Final = 2**20
-"""Of a cell; Excel's own limit is 32,767."""
+"""Of a text that is handed over; a longer one, where Excel's own limit is 32,767, is a cell that none can read."""
 
 _MOST_BYTES: Final = 6 * 2**30
 _ROWS: Final = 2**12
@@ -38,8 +38,13 @@ def read_back(cell: object) -> object:
         "datetime": dt.datetime.fromisoformat,
         "date": dt.date.fromisoformat,
         "time": dt.time.fromisoformat,
+        "unreadable": object,
     }
     return makers[name](*parts)
+
+
+def _handed_over(cell: object) -> object:
+    return ["unreadable"] if isinstance(cell, str) and len(cell) > MOST_CHARACTERS else cell
 
 
 def _limit_memory() -> None:
@@ -67,10 +72,8 @@ def _print_cells(path: str, wanted: str) -> None:
         if sheet is not None and sheet.total_height * sheet.total_width > MOST_CELLS:
             sys.exit(1)
         rows = [] if sheet is None else sheet.to_python(skip_empty_area=False)
-    if any(isinstance(cell, str) and len(cell) > MOST_CHARACTERS for row in rows for cell in row):
-        sys.exit(1)
     for start in range(0, len(rows), _ROWS):
-        _write(rows[start : start + _ROWS])
+        _write([list(map(_handed_over, row)) for row in rows[start : start + _ROWS]])
     _write(None)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from lapwing.errors import DataError, LapwingError
 from lapwing.extras.connect.tables import workbook_cells
-from lapwing.extras.connect.tables.workbook_cells import MOST_CELLS, MOST_CHARACTERS, read_back
+from lapwing.extras.connect.tables.workbook_cells import MOST_CELLS, read_back
 from lapwing.rows.cells import RawColumn, text_of, texts
 from lapwing.rows.formats import BEYOND, EXACT, Spellings, spelled
 from lapwing.rows.guard import run_guarded
@@ -92,8 +92,8 @@ class ExcelFile:
             block = next(lines, False)
         if block is not None:
             raise DataError(
-                f"{self._what}: it is damaged, or more than {MOST_CELLS:,} cells from its first corner on, or "
-                f"{MOST_CHARACTERS:,} characters in a cell; save its table alone, or as CSV",
+                f"{self._what}: it is damaged, or more than {MOST_CELLS:,} cells from its first corner on; save its "
+                "table alone, or as CSV",
                 code="LW103",
             )
 
