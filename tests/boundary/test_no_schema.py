@@ -14,6 +14,8 @@ from lapwing.api import schemaless
 from lapwing.kernel.budget.ledger import Ledger
 from lapwing.kernel.noise.bits import SystemBits
 from lapwing.release.runs.records import AccountedSink
+from lapwing.rows.entry import source_of
+from lapwing.rows.layouts import public_columns, public_dialect
 
 ROWS = 3000
 TABLE = pl.DataFrame(
@@ -262,6 +264,27 @@ def test_a_first_line_that_may_be_a_row_is_refused_without_a_cell(first, tmp_pat
 
     assert refused.value.code == "LW272"
     assert not [cell for cell in first.split(",") if len(cell) > 1 and cell in str(refused.value)]
+
+
+BODY = "Al;Bo\nCy;Di\n" * 30
+CLOSING = ('Zoe Secret;hiv";x\n', 'x",Secret,Flu,Cold\n', 'Secret""";"\n', 'Secret"\n', "")
+
+
+@pytest.mark.parametrize(
+    "first", ['name;"illness;area', 'height 5\'11",""";age', 'a;b;c,"d', '"a,b;c', 'a;"b', 'a\t"b']
+)
+def test_no_row_is_read_as_names_where_the_first_line_leaves_a_quote_open(first, tmp_path):
+    told = set()
+    for closing in CLOSING:
+        (tmp_path / "d.csv").write_text(f"{first}\n{closing}{BODY}")
+        try:
+            dialect = public_dialect(source_of(tmp_path / "d.csv"))
+            told.add((str(dialect), tuple(public_columns(source_of(tmp_path / "d.csv"), dialect))))
+        except lw.DataError as error:
+            told.add((error.code, str(error)))
+
+    assert len(told) == 1
+    assert not any(word in str(told) for word in ("Secret", "Al", "hiv"))
 
 
 def test_names_with_a_few_digits_are_names(tmp_path):

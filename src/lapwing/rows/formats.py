@@ -90,6 +90,12 @@ class CsvFile:
         """Read on to the end of the first line that is not empty, and return its cells."""
         return next(filter(None, self._parser(stream)), [])
 
+    def has_names_alone(self) -> bool:
+        """Tell whether the names end with their line: where a quote is left open there, rows would go on with it."""
+        with run_guarded(self._what, self._open) as stream:
+            line = run_guarded(self._what, lambda: next((each for each in stream if each.strip("\r\n")), ""))
+        return len(list(self._parser([line, "next"]))) > 1
+
     def _parser(self, lines: Iterable[str]) -> Iterator[list[str]]:
         # The limit is one for the whole process: were it put back, it would change under another thread that reads.
         csv.field_size_limit(_LONGEST_CELL)

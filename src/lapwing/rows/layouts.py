@@ -9,6 +9,7 @@ import re
 import sys
 import zoneinfo
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any, Final, Literal, cast
 
 import numpy as np
@@ -38,6 +39,7 @@ Column = Literal["boolean", "integer", "number", "date", "datetime", "string", "
 """What is public of a column: its type, "text" where it has none, "none" where no field holds what it does."""
 
 
+_OPEN: Final = "leaves a quote open in its first line, so that rows would be names; close it, or give a schema"
 _SIGNS: Final = (None, ";", "\t", "|")
 _ENCODINGS: Final = (None, "windows-1252")
 
@@ -50,13 +52,14 @@ def public_dialect(source: Source) -> Dialect | None:
     if source.is_typed or source.form == "query" or not isinstance(open_file(source.files[0]), CsvFile):
         return None
     tried = [Dialect(delimiter=sign, encoding=encoding) for encoding in _ENCODINGS for sign in _SIGNS]
-    return max(tried, key=lambda dialect: _names_under(dialect, source))
+    return max(tried, key=lambda dialect: _names_under(dialect, source.files[0]))
 
 
-def _names_under(dialect: Dialect, source: Source) -> int:
+def _names_under(dialect: Dialect, path: Path) -> int:
     """Return how many names the first line has under a dialect; none where it has a fault."""
-    file = open_file(source.files[0], dialect)
-    return 0 if header_fault(file) else len(file.names)
+    file = open_file(path, dialect)
+    is_sound = isinstance(file, CsvFile) and file.has_names_alone() and header_fault(file) is None
+    return len(file.names) if is_sound else 0
 
 
 def public_columns(source: Source, dialect: Dialect | None) -> dict[str, Column]:
@@ -90,7 +93,8 @@ def _names(source: Source, dialect: Dialect | None) -> list[str]:
             "`lapwing schema draft` makes a draft of one",
             code="LW272",
         )
-    fault = header_fault(file)
+    # First, as what a quote that is left open holds is rows.
+    fault = _OPEN if not file.has_names_alone() else header_fault(file)
     if fault is not None:
         raise DataError(f"file {quote(str(file.path))} {fault}", code="LW116")
     if len(set(file.names)) < len(file.names) or any(map(_is_no_name, file.names)):
