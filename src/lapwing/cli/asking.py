@@ -23,7 +23,8 @@ def wrong(said: str) -> NoReturn:
 def ask_until_answered(question: str, default: str | None, read: Callable[[str], T], help_text: str = "") -> T:
     """Ask until there is an answer."""
     while True:
-        text = str(typer.prompt(visible(question), default=default)).strip()
+        # Enter alone is an answer too, so that what would be one is said.
+        text = str(typer.prompt(visible(question), default=default or "", show_default=default is not None)).strip()
         if text == "?" and help_text:
             tell(f"  {help_text}")
             continue

@@ -271,7 +271,9 @@ def query(
         if column or weighted:
             raise misuse("--mean and --share stand alone; ask for the table by itself", context, code="LW903")
         simulated = whole(replicates)
-        _print_estimates(one_table(open_saved(model), table), mean or (), share or (), simulated, confidence)
+        release = open_saved(model)
+        found = _asked(release, table, mean) if mean else one_table(release, table)
+        _print_estimates(found, mean or (), share or (), simulated, confidence)
         return
     if not column:
         raise misuse("missing option '--column', '--mean' or '--share'", context, code="LW903")
