@@ -506,6 +506,21 @@ def test_white_space_case_and_rows_of_totals_are_what_the_dialect_says(tmp_path,
     assert codes["when"][0] < schema.field("when").domain.last  # the T of a moment is no text whose case is ignored
 
 
+@pytest.mark.parametrize("kind", ["string", "integer"])
+@pytest.mark.parametrize(
+    ("dialect", "kept"),
+    [({}, 4), ({"trim": True}, 3), ({"ignoreCase": True}, 2), ({"trim": True, "ignoreCase": True}, 1)],
+)
+def test_a_person_whose_key_is_written_in_several_ways_is_one(tmp_path, dialect, kept, kind):
+    table = [["who", "n"], *([who, "1"] for who in ["Id7", "ID7", "id7", "Id7 "] * 2)]
+    fields = [{"name": "who", "type": kind, "role": "identifier"}, bounded("integer", 0, 9) | {"name": "n"}]
+    unit = {"field": "who", "maxRows": 1}
+
+    schema = Schema.from_dict({"dialect": dialect, "fields": fields, "privacyUnit": unit})
+
+    assert code_table(in_csv(tmp_path, table), schema).rows == kept
+
+
 def test_texts_that_nobody_lists_are_learned_without_their_case(tmp_path):
     path = in_csv(tmp_path, [["town", "n"], *([town, "1"] for town in ["Bern", "BERN", "bern "] * 200)])
     dialect = {"trim": True, "ignoreCase": True}

@@ -286,8 +286,10 @@ def test_nothing_is_said_of_one_table_beside_several(given, said):
         ({"visits": {"order": {"by": "day", "down": True}}}, "order.*down"),
         ({"people": {"foreignKeys": ["home"]}}, "people: foreignKeys"),
         ({"people": {"primaryKey": 7}}, "people"),
+        ({"people": {"dialect": {"ignoreCase": True}}}, 'the key "home" of people must have the same'),
+        ({"homes": {"dialect": {"trim": True}}}, 'the key "home" of .* must have the same'),
     ],
-    ids=range(8),
+    ids=range(10),
 )
 def test_a_key_that_is_unknown_missing_or_of_another_type_is_refused_with_its_place(changes, said):
     with pytest.raises(lw.SchemaError, match=said):

@@ -205,16 +205,20 @@ def _open_file(path: Path, schema: Schema) -> TableFile:
     return open_file(path, schema.dialect, names, listed, _spellings(schema))
 
 
+_TIMES: Final = ("date", "datetime")
+
+
 def _spellings(schema: Schema) -> Spellings:
     """Return the columns in which case is ignored, and the texts that the schema knows of them.
 
-    Prefixes are codes, in which case may tell.
+    Among them what names persons and rows, lest one written in two ways be two. Prefixes are codes, in which case may
+    tell, and so may it in moments.
     """
-    texts = [each for each in schema.columns if each.type == "string" and not each.folds]
+    found = [each for each in schema.fields if each.type == "string" or (each.identifier and each.type not in _TIMES)]
     return {
         each.name: [text for text in (*(each.categories or ()), *each.missing_values) if isinstance(text, str)]
-        for each in texts
-        if schema.dialect.ignore_case
+        for each in found
+        if schema.dialect.ignore_case and not each.folds
     }
 
 

@@ -213,10 +213,14 @@ class LinkedTables(Describable):
         if key is None:
             raise refusal(f'{parents[0].name}: other tables refer to it, so it needs a "primaryKey"')
         # Cells of the key could else name one unit in one table and another in the other.
-        own, other = table.schema.field(table.link), parents[0].schema.field(key)
-        if (own.type, own.missing_values) != (other.type, other.missing_values):
-            said = "must have the same type and missingValues in both tables; write them alike"
+        if _reading_of(table.schema, table.link) != _reading_of(parents[0].schema, key):
+            said = "must have the same type, missingValues, trim and ignoreCase in both tables; write them alike"
             raise refusal(f"the key {quote(table.link)} of {table.name} {said}")
+
+
+def _reading_of(schema: Schema, key: str) -> tuple[object, ...]:
+    field, dialect = schema.field(key), schema.dialect
+    return field.type, field.missing_values, dialect.trim, dialect.ignore_case
 
 
 def _homeless(what: str, why: str) -> ParameterError:
