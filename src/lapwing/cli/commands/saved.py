@@ -272,8 +272,8 @@ def query(
             raise misuse("--mean and --share stand alone; ask for the table by itself", context, code="LW903")
         simulated = whole(replicates)
         release = open_saved(model)
-        found = _asked(release, table, mean) if mean else one_table(release, table)
-        _print_estimates(found, mean or (), share or (), simulated, confidence)
+        of = _asked(release, table, mean) if mean else one_table(release, table)
+        _print_estimates(of, mean or (), share or (), simulated, confidence)
         return
     if not column:
         raise misuse("missing option '--column', '--mean' or '--share'", context, code="LW903")

@@ -10,7 +10,6 @@ import typer
 
 from lapwing.cli.asking import ask_until_answered, positive, tell, wrong
 from lapwing.cli.tables import default_file, stem_of, words_of
-from lapwing.extras.evaluate.answers import described_field
 from lapwing.extras.evaluate.words import say
 from lapwing.schema.scalars import in_full, nearest, visible
 
@@ -204,6 +203,8 @@ def _with_origins(fields: "list[Field]", answers: Mapping[str, str]) -> "list[Fi
 
 def _is_said(field: "Field", answer: str, drafted: "Field") -> bool:
     """Tell whether a field is what an answer describes, wherever it is known from."""
+    from lapwing.extras.evaluate.answers import described_field  # noqa: PLC0415 - it needs NumPy
+
     found = described_field(answer, drafted)
     return found is not None and replace(found, provenance=field.provenance, target=field.target) == field
 
@@ -242,6 +243,8 @@ def _field(asked: _Asked, field: "Field", before: "Field | None" = None) -> "Fie
     kind = "list" if field.type == "string" else "ranged"
     if is_in_book:
         tell(say("start.whole_book"))
+
+    from lapwing.extras.evaluate.answers import described_field  # noqa: PLC0415 - likewise
 
     def read(text: str) -> "Field | None":
         if text == "codes" and is_in_book:
