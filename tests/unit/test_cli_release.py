@@ -306,10 +306,21 @@ def test_query_tells_means_and_shares_of_the_population(tmp_path):
     release = lw.synthesize(rows, make.schema({"flag": bool, "age": (0, 99)}), epsilon=9, mechanism="Independent")
     release.save(tmp_path / "m.lapwing")
 
-    said = lapwing("query", tmp_path / "m.lapwing", "--mean", "age,flag", "--share", "age >= 40", "--replicates", "5")
+    said = lapwing(
+        "query",
+        tmp_path / "m.lapwing",
+        "--mean",
+        "age,flag",
+        "--share",
+        "age >= 40",
+        "--replicates",
+        "5",
+        "--confidence",
+        "0.999999",
+    )
 
     heading, *lines = (re.split(r"\s{2,}", line) for line in said.out.splitlines())
-    assert heading == ["population, 0.95 each", "estimate", "lower", "upper", "standard_error"]
+    assert heading == ["population, 0.999999 each", "estimate", "lower", "upper", "standard_error"]
     assert [line[0] for line in lines] == ["mean of age", "mean of flag", "share of age >= 40"]
     for (_, *numbers), near in zip(lines, (40, 0.5, 1), strict=True):
         estimate, lower, upper, error = map(float, numbers)

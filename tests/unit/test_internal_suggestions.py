@@ -95,10 +95,20 @@ def test_texts_are_few_or_many_by_their_share_of_the_rows(values, rows, says):
         ([each + 0.000012 for each in range(20)], "all in steps of 1e-06", True),
         ([each + 0.0000001 for each in range(20)], "only whole numbers", True),
         ([each + 0.00000123 for each in range(20)], "in steps of", False),
+        ([each * 1e-9 / 3 for each in range(100)], "only whole numbers", False),
     ],
 )
 def test_codes_sizes_and_steps_of_numbers_are_told(numbers, says, is_said):
     assert (says in said(pl.DataFrame({"x": numbers}), "x")) == is_said
+
+
+@pytest.mark.parametrize("written", ["1e999", "-1e999", "9" * 400])
+def test_a_number_that_reads_as_infinite_is_none(written, tmp_path):
+    (tmp_path / "d.csv").write_text(f"v\n{written}\n" + "5\n7.5\n" * 30)
+
+    found = suggested(tmp_path / "d.csv")["v"]
+
+    assert (found.missing, found.within) == (1, "0 to 10")
 
 
 @pytest.mark.parametrize(

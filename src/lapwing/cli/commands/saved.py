@@ -313,7 +313,7 @@ def _print_estimates(
     asked += [(f"share of {text}", found.proportion(text, level)) for text in shares]
     keys = ("estimate", "lower", "upper", "standard_error")
     rows = [(said, *(f"{getattr(each, key):.4g}" for key in keys)) for said, each in asked]
-    print(align_lines([(f"population, {float(level):.4g} each", *keys), *rows], right=range(1, 5)))
+    print(align_lines([(f"population, {confidence} each", *keys), *rows], right=range(1, 5)))
 
 
 def _asked(release: "Release", table: str | None, column: Sequence[str]) -> "Release":

@@ -59,7 +59,7 @@ class Shape:
         """The power of ten, at most one, of which all numbers are multiples; None where there is none."""
         for places in range(_MOST_DECIMALS + 1):
             scaled = np.abs(self.numbers) * 10.0**places
-            if np.allclose(scaled, np.rint(scaled), rtol=1e-12, atol=1e-6):
+            if np.allclose(scaled, np.rint(scaled), rtol=1e-12, atol=1e-6 * min(1.0, scaled.max())):
                 return float(10.0**-places)
         return None
 

@@ -20,6 +20,7 @@ _DATES: Final = ("date", "datetime")
 _NUMBERS: Final = ("integer", "number")
 _FEW: Final = 2**18
 _SOME: Final = 1000
+_LARGEST: Final = 1e300  # a number beyond, as one that reads as infinite, is as good as missing here
 _COUNT: Final = "\x00count"
 _Kind = tuple[type, tuple[tuple[str, pl.DataType], ...]]
 """A shape of cells, and the columns of the table that they are counted in."""
@@ -155,7 +156,8 @@ def values_of(cells: RawColumn, field: Field) -> pl.Series:
         read = read_numbers(cells.values)
         if kind == "integer":
             return pl.Series(read.integers).set(pl.Series(~read.is_integer), None)
-        return pl.Series(np.where(read.is_integer, read.integers, read.reals)).fill_nan(None)
+        values = pl.Series(np.where(read.is_integer, read.integers, read.reals))
+        return values.set(~values.is_between(-_LARGEST, _LARGEST), None)
     if isinstance(cells, Texts):
         return cells.values.replace("", None)
     is_missing = pl.Series(missing_cells(cells))
@@ -163,6 +165,6 @@ def values_of(cells: RawColumn, field: Field) -> pl.Series:
         return pl.Series(cells.values).set(is_missing, None).cast(pl.Int64, strict=False)
     if kind in _NUMBERS:
         values = pl.Series(cells.values.astype(np.float64))
-        return values.set(is_missing | ~values.is_finite(), None)
+        return values.set(is_missing | ~values.is_between(-_LARGEST, _LARGEST), None)
     values = pl.Series(cells.values).set(is_missing, None)
     return values if kind in _DATES else values.cast(pl.String)
