@@ -484,7 +484,32 @@ def in_json_lines(place, rows):
     return place / "rows.jsonl"
 
 
-@pytest.mark.parametrize(("write", "footer"), [(in_csv, FOOTER), (in_workbook, FOOTER), (in_json_lines, [])])
+def in_polars(place, rows):
+    names, *below = rows
+    return pl.DataFrame(below, schema=names, orient="row")
+
+
+def in_parquet(place, rows):
+    in_polars(place, rows).write_parquet(place / "rows.parquet")
+    return place / "rows.parquet"
+
+
+def in_categories(place, rows):
+    return in_polars(place, rows).to_pandas().astype("category")
+
+
+def in_stata(place, rows):
+    pyreadstat = pytest.importorskip("pyreadstat")
+    pyreadstat.write_dta(in_polars(place, rows).to_pandas(), place / "rows.dta")
+    return place / "rows.dta"
+
+
+WITHOUT_FOOTER = [in_json_lines, in_parquet, in_polars, in_categories, in_stata]
+
+
+@pytest.mark.parametrize(
+    ("write", "footer"), [(in_csv, FOOTER), (in_workbook, FOOTER), *((write, []) for write in WITHOUT_FOOTER)]
+)
 @pytest.mark.parametrize("chunk", [1, 2, 9])
 def test_white_space_case_and_rows_of_totals_are_what_the_dialect_says(tmp_path, write, footer, chunk):
     fields = [
@@ -506,19 +531,39 @@ def test_white_space_case_and_rows_of_totals_are_what_the_dialect_says(tmp_path,
     assert codes["when"][0] < schema.field("when").domain.last  # the T of a moment is no text whose case is ignored
 
 
+@pytest.mark.parametrize("write", WITHOUT_FOOTER)
+def test_a_footer_of_what_has_none_is_refused_before_anything_is_paid_for(tmp_path, write):
+    fields = [bounded("integer", 0, 9) | {"name": "n"}]
+    schema = Schema.from_dict({"dialect": {"skipFooter": 1}, "fields": fields})
+    table = write(tmp_path, [["n"], ["1"], ["2"]])
+
+    book = make.ledger(tmp_path / "l.db")
+
+    with pytest.raises(lw.DataError, match="skipFooter"):
+        lw.synthesize(table, schema, epsilon=1, ledger=tmp_path / "l.db", dataset="people")
+    assert book.balance("people").spent == 0
+
+
+def test_a_draft_of_json_lines_leaves_no_row_out(tmp_path):
+    rows = in_json_lines(tmp_path, [NAMES, *ROWS, ["Total", "", "9"]])
+
+    assert draft_schema(rows).value.dialect == Dialect()
+
+
+@pytest.mark.parametrize("write", [in_csv, in_json_lines, in_parquet, in_polars])
 @pytest.mark.parametrize("kind", ["string", "integer"])
 @pytest.mark.parametrize(
     ("dialect", "kept"),
     [({}, 4), ({"trim": True}, 3), ({"ignoreCase": True}, 2), ({"trim": True, "ignoreCase": True}, 1)],
 )
-def test_a_person_whose_key_is_written_in_several_ways_is_one(tmp_path, dialect, kept, kind):
+def test_a_person_whose_key_is_written_in_several_ways_is_one(tmp_path, dialect, kept, kind, write):
     table = [["who", "n"], *([who, "1"] for who in ["Id7", "ID7", "id7", "Id7 "] * 2)]
     fields = [{"name": "who", "type": kind, "role": "identifier"}, bounded("integer", 0, 9) | {"name": "n"}]
     unit = {"field": "who", "maxRows": 1}
 
     schema = Schema.from_dict({"dialect": dialect, "fields": fields, "privacyUnit": unit})
 
-    assert code_table(in_csv(tmp_path, table), schema).rows == kept
+    assert code_table(write(tmp_path, table), schema).rows == kept
 
 
 def test_texts_that_nobody_lists_are_learned_without_their_case(tmp_path):

@@ -29,9 +29,9 @@ from lapwing.rows.files import (
     find_files,
     header_fault,
     is_typed,
+    may_have_footer,
     open_file,
 )
-from lapwing.rows.formats import Spellings
 from lapwing.rows.frames import (
     LazyReader,
     Types,
@@ -45,6 +45,7 @@ from lapwing.rows.guard import bounded, run_guarded
 from lapwing.rows.kinds import Held, Kind, can_fit
 from lapwing.rows.out.databases import not_installed
 from lapwing.rows.relations import RelationReader, files_of_relation, has_arrow
+from lapwing.rows.spelling import dialect_speller
 from lapwing.schema.fields import Field
 from lapwing.schema.named_files import Origin, holding_private
 from lapwing.schema.scalars import names_in_short, quote, safe_repr
@@ -64,6 +65,18 @@ class RowReader(Protocol):
 
     def chunks(self, columns: Sequence[str], rows: int) -> Iterator[dict[str, RawColumn]]:
         """Yield the columns' cells, at most `rows` rows at a time."""
+
+
+class SpelledReader:
+    """Read a table as the dialect of its schema says that white space and case are meant; of: the table as it is."""
+
+    def __init__(self, of: RowReader, schema: Schema) -> None:
+        self.of, self.known_rows = of, of.known_rows
+        self._spell = dialect_speller(schema)
+
+    def chunks(self, columns: Sequence[str], rows: int) -> Iterator[dict[str, RawColumn]]:
+        """Yield the columns' cells, at most `rows` rows at a time."""
+        return map(self._spell, self.of.chunks(columns, rows))
 
 
 class _Frame(RowReader, Protocol):
@@ -153,11 +166,12 @@ class Source(Origin):
             return _open_file(self.files[0], schema).names
         return [str(name) for name, _ in self._reader.types]
 
-    def open(self, schema: Schema, columns: Sequence[str] | None = None, *, is_paid: bool = False) -> RowReader:
+    def open(self, schema: Schema, columns: Sequence[str] | None = None, *, is_paid: bool = False) -> SpelledReader:
         """Return a reader of a table that has every column that the schema models; no other column is ever read.
 
         columns: those that are read, by default those that the schema models and its privacy unit; is_paid: whether the
-        rows will be paid for, so that columns of which no cell can fit, by their types, are refused.
+        rows will be paid for, so that columns of which no cell can fit, by their types, are refused, and a dialect's
+        footer where there is none.
 
         >>> schema = Schema.from_dict({"fields": [{"name": "sex", "type": "string", "categories": ["f", "m"]}]})
         >>> source_of(pl.DataFrame({"age": [3]})).open(schema)
@@ -167,13 +181,21 @@ class Source(Origin):
         """
         wanted = list(dict.fromkeys(read_columns(schema) if columns is None else columns))
         fields = {field.name: field if is_paid else None for field in schema.fields if field.name in wanted}
+        if is_paid and schema.dialect.skip_footer:
+            self._check_footer()
         if self.form == "files":
-            return self._opened_files(wanted, schema, fields)
+            return SpelledReader(self._opened_files(wanted, schema, fields), schema)
         _check_names([name for name, _ in self._reader.types], wanted, "the table")
         _check_types(dict(self._reader.types), fields)
         if isinstance(self._reader, RelationReader):
             self._reader.check_case(wanted)
-        return self._reader
+        return SpelledReader(self._reader, schema)
+
+    def _check_footer(self) -> None:
+        """Refuse a table that has no rows at its end which are none: they would be paid for as rows of persons."""
+        if self.form != "files" or not all(map(may_have_footer, self.files)):
+            way_out = 'take its last rows out of it, and "skipFooter" out of the schema\'s "dialect"'
+            raise DataError(f"a table that is no CSV file or workbook has no footer; {way_out}", code="LW103")
 
     @cached_property
     def _reader(self) -> _Frame:
@@ -202,24 +224,7 @@ class Source(Origin):
 def _open_file(path: Path, schema: Schema) -> TableFile:
     names = schema.dialect.names or [field.name for field in schema.fields]
     listed = {field.name: (*field.special, *(field.categories or ())) for field in schema.fields}
-    return open_file(path, schema.dialect, names, listed, _spellings(schema))
-
-
-_TIMES: Final = ("date", "datetime")
-
-
-def _spellings(schema: Schema) -> Spellings:
-    """Return the columns in which case is ignored, and the texts that the schema knows of them.
-
-    Among them what names persons and rows, lest one written in two ways be two. Prefixes are codes, in which case may
-    tell, and so may it in moments.
-    """
-    found = [each for each in schema.fields if each.type == "string" or (each.identifier and each.type not in _TIMES)]
-    return {
-        each.name: [text for text in (*(each.categories or ()), *each.missing_values) if isinstance(text, str)]
-        for each in found
-        if schema.dialect.ignore_case and not each.folds
-    }
+    return open_file(path, schema.dialect, names, listed)
 
 
 def source_of(data: object) -> Source:

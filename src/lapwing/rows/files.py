@@ -14,7 +14,7 @@ import polars as pl
 from lapwing.errors import DataError
 from lapwing.on_demand import extra
 from lapwing.rows.cells import RawColumn
-from lapwing.rows.formats import CsvFile, JsonLinesFile, Spellings
+from lapwing.rows.formats import CsvFile, JsonLinesFile
 from lapwing.rows.frames import LazyReader, arrow_series, arrow_types, batch_chunks, polars_held
 from lapwing.rows.guard import run_guarded
 from lapwing.rows.kinds import Held
@@ -223,25 +223,29 @@ def open_file(
     dialect: Dialect = PLAIN_FILE,
     names: Sequence[str] = (),
     listed: Mapping[str, Sequence[object]] = MappingProxyType({}),
-    spellings: Spellings = MappingProxyType({}),
 ) -> TableFile:
     """Return a file ready to read, of which only names and types were looked at.
 
     names: of the columns, if no line has them; listed: values of each column that are values even where the file's
-    author declared them as missing; spellings: of columns in which case is ignored.
+    author declared them as missing.
     """
     suffix = _suffix(path) or ".csv"
     if suffix in _TYPED:
         return TypedFile([path], _TYPED[suffix])
     if suffix in _JSON_LINES:
-        return JsonLinesFile(path, dialect, names, spellings)
+        return JsonLinesFile(path, dialect, names)
     if suffix in EXCEL:
-        workbook: OtherFile = extra("workbooks").ExcelFile(path, dialect, names, spellings)
+        workbook: OtherFile = extra("workbooks").ExcelFile(path, dialect, names)
         return workbook
     if suffix in PROGRAMS:
         statistics: OtherFile = extra("statistics files").StatisticsFile(path, dialect, listed)
         return statistics
-    return CsvFile(path, _CSV_SEPARATORS[suffix], dialect, names, spellings)
+    return CsvFile(path, _CSV_SEPARATORS[suffix], dialect, names)
+
+
+def may_have_footer(path: Path) -> bool:
+    """Tell whether rows at the end of a file may be left out, which are none."""
+    return _suffix(path) in {*_CSV_SEPARATORS, *EXCEL, None}
 
 
 def is_typed(path: Path) -> bool:

@@ -39,9 +39,6 @@ _GZIP: Final = b"\x1f\x8b"
 _BLOCK: Final = 2**18  # characters read at a time
 _LONGEST_CELL: Final = 2**31 - 1  # the parser's own limit would make the length of a cell decide
 
-Spellings = Mapping[str, Sequence[str]]
-"""The columns of texts in which case is ignored, each with the texts that are known of it."""
-
 _Lines = str | list[list[str]]
 """Whole lines without a quote and with ``\\n`` at most between them, or lines that are parsed already."""
 
@@ -58,10 +55,8 @@ class CsvFile:
         separator: str,
         dialect: Dialect = PLAIN_FILE,
         names: Sequence[str] = (),
-        spellings: Spellings = MappingProxyType({}),
     ) -> None:
         self.path = path
-        self._spellings = spellings
         self.separator = dialect.delimiter or separator
         self._dialect = dialect
         self._what = f"file {quote(str(path))} cannot be read as text"
@@ -76,8 +71,7 @@ class CsvFile:
         parts = in_order(partial(self._cells, positions), self._blocks())
         for found in _without_footer(parts, self._dialect.skip_footer):
             for start in range(0, len(found[0]), rows):
-                cells = {name: Texts(column.slice(start, rows)) for name, column in zip(columns, found, strict=True)}
-                yield spelled(cells, self._dialect, self._spellings)
+                yield {name: Texts(column.slice(start, rows)) for name, column in zip(columns, found, strict=True)}
 
     def _open(self) -> io.TextIOBase:
         """Open the file at its first row."""
@@ -159,26 +153,6 @@ def _without_footer(parts: Iterable[list[pl.Series]], rows: int) -> Iterator[lis
         held = [column.slice(stop) for column in whole] if rows else []
 
 
-def spelled(cells: Mapping[str, Texts], dialect: Dialect, spellings: Spellings) -> dict[str, RawColumn]:
-    """Return the cells of some columns as a dialect says that their white space and case are meant."""
-    if not dialect.trim and not spellings:
-        return dict(cells)
-    return {name: _spelled(column, spellings.get(name), trim=dialect.trim) for name, column in cells.items()}
-
-
-def _spelled(cells: Texts, known: Sequence[str] | None, *, trim: bool) -> Texts:
-    texts = cells.values.str.strip_chars() if trim else cells.values
-    if known is not None:
-        lower = pl.Series(known, dtype=pl.String).str.to_lowercase().to_list()
-        texts = texts.str.to_lowercase().replace(dict(zip(reversed(lower), reversed(known), strict=True)))
-    # What is no text where it comes from, such as a moment, is written in a form of its own.
-    return Texts(
-        cells.values.zip_with(cells.typed, texts) if isinstance(cells.typed, pl.Series) else texts,
-        cells.typed,
-        cells.zoned,
-    )
-
-
 def open_text(path: Path, encoding: str | None, errors: str = "backslashreplace") -> io.TextIOBase:
     """Open a text file, zipped or not; bytes that are no text keep their numbers, so that no two names become one."""
     with contextlib.ExitStack() as opened:
@@ -228,21 +202,18 @@ class JsonLinesFile:
     held: Mapping[str, Held] = MappingProxyType({})
     known_rows = None
 
-    def __init__(
-        self, path: Path, dialect: Dialect, names: Sequence[str] = (), spellings: Spellings = MappingProxyType({})
-    ) -> None:
+    def __init__(self, path: Path, dialect: Dialect, names: Sequence[str] = ()) -> None:
         self.path = path
-        self._dialect, self._spellings = dialect, spellings
+        self._dialect = dialect
         self._what = f"file {quote(str(path))} cannot be read as JSON lines"
         self.names = list(names) or run_guarded(self._what, self._keys)
 
     def chunks(self, columns: Sequence[str], rows: int) -> Iterator[dict[str, RawColumn]]:
         """Yield the columns' cells, at most `rows` rows at a time."""
         for records in self._records(rows):
-            cells = {
+            yield {
                 name: texts(_BROKEN if record is None else record.get(name) for record in records) for name in columns
             }
-            yield spelled(cells, self._dialect, self._spellings)
 
     def _keys(self) -> list[str]:
         return list(

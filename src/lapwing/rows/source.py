@@ -19,7 +19,7 @@ from lapwing.rows.cache import PACKED, CodeCache, Storage
 from lapwing.rows.cells import RawColumn
 from lapwing.rows.codec import Encoder, encoder, open_texts, without_misfits
 from lapwing.rows.counting import CodedSource, Codes, EngineSource, KeyedColumn, Table, count_keys, count_tables, height
-from lapwing.rows.entry import RowReader, source_of
+from lapwing.rows.entry import SpelledReader, source_of
 from lapwing.rows.files import DatasetReader
 from lapwing.rows.frames import LazyReader, on_column
 from lapwing.rows.relations import RelationReader
@@ -75,7 +75,7 @@ def code_table(
     source = source_of(data)
     reader = source.open(schema, is_paid=is_paid)
     if source.kind == "spark":
-        found: EngineSource = extra("Spark source").SparkSource(reader, schema, chunk_rows)
+        found: EngineSource = extra("Spark source").SparkSource(reader.of, schema, chunk_rows)
         return found
     rows = _Rows(reader, schema, chunk_rows)
     unit, storage = schema.privacy_unit, Storage(memory, scratch)
@@ -183,14 +183,14 @@ class _Rows:
 
     __slots__ = ("_encoders", "_reader", "chunk_rows", "columns", "fields", "is_query", "open_texts")
 
-    def __init__(self, reader: RowReader, schema: Schema, chunk_rows: int | None) -> None:
+    def __init__(self, reader: SpelledReader, schema: Schema, chunk_rows: int | None) -> None:
         self.chunk_rows = chunk_rows
         self._reader = reader
         self._encoders: dict[str, Encoder] = {field.name: encoder(field, apart=True) for field in schema.columns}
         self.fields = schema.columns
         self.columns = tuple(self._encoders)
         # What every pass runs anew, and what may fail on a row: a cast, or a type that was guessed from the first rows.
-        self.is_query = isinstance(reader, LazyReader | RelationReader | DatasetReader)
+        self.is_query = isinstance(reader.of, LazyReader | RelationReader | DatasetReader)
         self.open_texts = {field.name: field for field in schema.columns if field.open and field.type == "string"}
 
     @property

@@ -3,15 +3,16 @@
 What is not in the declared form is no number, and no date but an ISO one: 9.715 must not become ten in silence.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final
 
 import polars as pl
 
 from lapwing.rows.cells import UNREADABLE, RawColumn, Texts
-from lapwing.schema.fields import Field, FieldType
+from lapwing.schema.fields import Field, FieldType, ignores_case, known_texts
 from lapwing.schema.reading import PLAIN, Reading, date_pattern, group_signs, number_pattern
+from lapwing.schema.schemas import Schema
 
 _SPACES: Final = " \t\r\n\u00a0\u202f"
 _MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
@@ -59,6 +60,35 @@ def plain_cells(cells: RawColumn, field: Field) -> RawColumn:
     if cells.typed is False:
         return Texts(plain)
     return Texts(cells.values.zip_with(cells.typed, plain), zoned=cells.clock.zip_with(cells.typed, plain))
+
+
+def dialect_speller(schema: Schema) -> Callable[[Mapping[str, RawColumn]], dict[str, RawColumn]]:
+    """Return the function that puts the texts of a table as a schema's dialect says that space and case are meant.
+
+    >>> columns = [{"name": "sex", "type": "string", "categories": ["Male", "f"]}]
+    >>> spell = dialect_speller(Schema.from_dict({"fields": columns, "dialect": {"trim": True, "ignoreCase": True}}))
+    >>> spell({"sex": Texts(pl.Series(["male ", "F"]))})["sex"].values.to_list()
+    ['Male', 'f']
+    """
+    trim = schema.dialect.trim
+    known: dict[str, dict[str, str]] = {}
+    for field in filter(ignores_case, schema.fields if schema.dialect.ignore_case else ()):
+        listed = pl.Series(known_texts(field), dtype=pl.String)
+        known[field.name] = dict(zip(listed.str.to_lowercase(), listed, strict=True))
+    if not trim and not known:
+        return dict
+    return lambda cells: {name: _spelled(column, known.get(name), trim=trim) for name, column in cells.items()}
+
+
+def _spelled(cells: RawColumn, known: Mapping[str, str] | None, *, trim: bool) -> RawColumn:
+    if not isinstance(cells, Texts) or cells.typed is True:
+        return cells
+    texts = cells.values.str.strip_chars() if trim else cells.values
+    if known is not None:
+        texts = texts.str.to_lowercase().replace(known)
+    # What is no text where it comes from, such as a moment, is written in a form of its own.
+    found = cells.values.zip_with(cells.typed, texts) if isinstance(cells.typed, pl.Series) else texts
+    return Texts(found, cells.typed, cells.zoned)
 
 
 def _plain_flags(reading: Reading, cells: pl.Series) -> pl.Series:

@@ -326,6 +326,20 @@ def check_fields(fields: Sequence[Field]) -> None:
         raise SchemaError(said, code="LW209")
 
 
+def ignores_case(field: Field) -> bool:
+    """Tell whether a dialect's ``ignoreCase`` holds for a field: for texts and what names persons and rows.
+
+    Prefixes are codes, in which case may tell, and so may it in moments.
+    """
+    is_key = field.identifier and field.type not in ("date", "datetime")
+    return (field.type == "string" or is_key) and not field.folds
+
+
+def known_texts(field: Field) -> list[str]:
+    """Return what is known of a field's texts: its categories, and what is read as missing."""
+    return [text for text in (*(field.categories or ()), *field.missing_values) if isinstance(text, str)]
+
+
 def check_weight(weight: object, fields: Sequence[Field]) -> None:
     """Refuse a weight that is not the name of a modelled number from 0 up; a draft may leave its bounds blank."""
     if not isinstance(weight, str):

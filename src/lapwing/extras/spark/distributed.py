@@ -16,6 +16,7 @@ from lapwing.rows.codec import encoder, read_columns
 from lapwing.rows.counting import Codes, Table, count_tables, height
 from lapwing.rows.frames import on_column
 from lapwing.rows.guard import run_guarded
+from lapwing.rows.spelling import dialect_speller
 from lapwing.rows.units import UnitNumbers, mix_hash, of_smallest, places, row_hashes
 from lapwing.schema.scalars import quote
 from lapwing.schema.schemas import Schema
@@ -73,9 +74,10 @@ def refuse_texts_by_unit(schema: Schema) -> None:
 class RowCoder:
     """Turns cells into codes under a schema, on a worker."""
 
-    __slots__ = ("_encoders", "_unit", "columns", "read")
+    __slots__ = ("_encoders", "_unit", "columns", "read", "spell")
 
     def __init__(self, schema: Schema) -> None:
+        self.spell = dialect_speller(schema)
         self._encoders = {field.name: encoder(field, apart=True) for field in schema.columns}
         unit = schema.privacy_unit
         self._unit = None if unit is None else schema.field(unit.field)

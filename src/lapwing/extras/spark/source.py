@@ -29,6 +29,7 @@ from lapwing.rows.codec import open_texts, read_columns, without_misfits
 from lapwing.rows.counting import Codes, KeyedColumn, Table, count_keys, keys_of_parts
 from lapwing.rows.frames import arrow_reader, on_column
 from lapwing.rows.guard import run_guarded
+from lapwing.rows.spelling import dialect_speller
 from lapwing.schema.schemas import Schema
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ class SparkSource:
     def texts(self, column: str) -> Iterator[pl.Series]:
         """Yield the texts of an opened string column, which leave the executors."""
         field = self._schema.field(column)
-        for cells in self._reader.chunks((column,), part_rows(1)):
+        for cells in map(dialect_speller(self._schema), self._reader.chunks((column,), part_rows(1))):
             yield on_column(column, lambda found: open_texts(found, field), cells[column])
 
 
@@ -179,7 +180,7 @@ def keyed(
 
 def _cells(coder: RowCoder, rows: int, batches: Iterable["pa.RecordBatch"]) -> Iterator[dict[str, Any]]:
     for table in part_tables(batches, rows):
-        yield from arrow_reader(table.rename_columns(list(coder.read))).chunks(coder.read, rows)
+        yield from map(coder.spell, arrow_reader(table.rename_columns(list(coder.read))).chunks(coder.read, rows))
 
 
 def _codes(schema: Schema, batches: Iterable["pa.RecordBatch"]) -> Iterator[Codes]:

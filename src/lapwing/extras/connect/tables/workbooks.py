@@ -15,7 +15,7 @@ from lapwing.errors import DataError, LapwingError
 from lapwing.extras.connect.tables import workbook_cells
 from lapwing.extras.connect.tables.workbook_cells import MOST_CELLS, read_back
 from lapwing.rows.cells import RawColumn, text_of, texts
-from lapwing.rows.formats import BEYOND, EXACT, Spellings, spelled
+from lapwing.rows.formats import BEYOND, EXACT
 from lapwing.rows.guard import run_guarded
 from lapwing.rows.kinds import Held
 from lapwing.schema.reading import Dialect
@@ -29,11 +29,9 @@ class ExcelFile:
     held: Mapping[str, Held] = MappingProxyType({})
     known_rows: int | None = None
 
-    def __init__(
-        self, path: Path, dialect: Dialect, names: Sequence[str] = (), spellings: Spellings = MappingProxyType({})
-    ) -> None:
+    def __init__(self, path: Path, dialect: Dialect, names: Sequence[str] = ()) -> None:
         self.path = path
-        self._dialect, self._spellings = dialect, spellings
+        self._dialect = dialect
         self._what = f"file {quote(str(path))} cannot be read as an Excel or OpenDocument workbook"
         self._columns = list(names)
         if dialect.header:
@@ -48,10 +46,10 @@ class ExcelFile:
         below = below[: max(0, len(below) - self._dialect.skip_footer)]
         for start in range(0, len(below), rows):
             part = below[start : start + rows]
-            found = {name: texts(row[at] if at < len(row) else None for row in part) for name, at in positions.items()}
-            yield spelled(found, self._dialect, self._spellings) | (
-                {BEYOND: texts(map(self._beyond, part))} if BEYOND in columns else {}
-            )
+            found: dict[str, RawColumn] = {
+                name: texts(row[at] if at < len(row) else None for row in part) for name, at in positions.items()
+            }
+            yield found | ({BEYOND: texts(map(self._beyond, part))} if BEYOND in columns else {})
 
     def _beyond(self, row: list[object]) -> object:
         """Return the first cell of a row that stands under no name, if it has one."""

@@ -66,7 +66,7 @@ def _tallied(source: Source, dialect: Dialect, fields: tuple[Field, ...] = ()) -
     beyond = [BEYOND] if all(isinstance(file, CsvFile | ExcelFile) for file in files) else []
     tallies = tally_cells(lambda columns: reader.chunks(columns, CHUNK_ROWS), [*names, *beyond])
     drafted = guessed({name: tallies[name] for name in names}, dialect)
-    ends = len(files) == 1 and ends_in_no_row(files[0], tallies, drafted.fields)
+    ends = len(files) == 1 and bool(beyond) and ends_in_no_row(files[0], tallies, drafted.fields)
     return _Tallied(drafted, tallies, questions_of_rows(files, tallies, drafted.fields), ends)
 
 
