@@ -1,5 +1,6 @@
 """Files and cells as the world writes them: the same codes as from typed tables; drafts that find out how, and ask."""
 
+import contextlib
 import csv
 import datetime as dt
 import gzip
@@ -529,6 +530,44 @@ def test_white_space_case_and_rows_of_totals_are_what_the_dialect_says(tmp_path,
     assert codes["sex"].tolist() == [0, 0, 1]
     assert codes["n"].tolist() == [3, 4, schema.field("n").domain.last]
     assert codes["when"][0] < schema.field("when").domain.last  # the T of a moment is no text whose case is ignored
+
+
+@pytest.mark.parametrize(
+    ("dialect", "keys", "said"),
+    [
+        ({"ignoreCase": True}, {"categories": ["YES", "yes"]}, '"yes" is listed twice'),
+        ({"trim": True}, {"categories": ["yes", "yes "]}, '"yes " is listed twice'),
+        ({"ignoreCase": True}, {"categories": ["yes", "no"], "missingValues": ["", "NO"]}, '"no" is both'),
+        ({"trim": True}, {"categories": ["-"], "missingValues": ["- "]}, '"-" is both'),
+        ({"trim": True}, {"categories": [" Yes", "no"]}, 'write "Yes"'),
+        ({"trim": True}, {"categories": ["yes"], "missingValues": ["", "- "]}, 'write "-"'),
+    ],
+)
+def test_lists_that_a_dialect_makes_contrary_are_refused(dialect, keys, said):
+    fields = [{"name": "x", "type": "string", **keys}]
+    Schema.from_dict({"fields": fields})
+    Schema.from_dict({"fields": [{"name": "x", "type": "string", "categories": ["yes"]}], "dialect": dialect})
+
+    with pytest.raises(lw.SchemaError, match=said):
+        Schema.from_dict({"fields": fields, "dialect": dialect})
+
+
+@pytest.mark.parametrize("sign", ["\x1c", "\x1f", *filter(str.isspace, map(chr, [*range(0x1C), *range(0x20, 0xD800)]))])
+def test_a_schema_and_the_reader_of_rows_have_the_same_white_space(sign):
+    described = {"fields": [{"name": "x", "type": "string", "categories": [f"a{sign}"]}], "dialect": {"trim": True}}
+    is_space = pl.Series([sign]).str.strip_chars()[0] == ""
+
+    with pytest.raises(lw.SchemaError, match="write") if is_space else contextlib.nullcontext():
+        Schema.from_dict(described)
+
+
+def test_a_draft_of_cells_with_white_space_and_marks_for_missing_is_a_schema(tmp_path):
+    cells = [["NA ", " na", "Yes", "yes ", "n/a", "N/A "][row % 6] for row in range(120)]
+    numbers = [["3", "NA ", " na", " 4", "-  "][row % 5] for row in range(120)]
+
+    schema = draft_schema(in_csv(tmp_path, [["x", "n"], *map(list, zip(cells, numbers, strict=True))])).value
+
+    assert schema.dialect == Dialect(trim=True, ignore_case=True)
 
 
 @pytest.mark.parametrize("write", WITHOUT_FOOTER)

@@ -25,7 +25,7 @@ from lapwing.schema.checks import (
 )
 from lapwing.schema.groupings.category_trees import CategoryTree, Prefixes, branches, check_tree, depth_first, tree_cuts
 from lapwing.schema.groupings.domains import MAGNITUDE_VALUES, MAX_VALUES, Domain, Range, octave_cuts, range_of
-from lapwing.schema.reading import PLAIN, Reading, check_reading
+from lapwing.schema.reading import PLAIN, Dialect, Reading, check_reading
 from lapwing.schema.scalars import category_key, find_duplicate, is_encodable, quote
 from lapwing.schema.short import short
 from lapwing.schema.typed import TypedObject
@@ -36,6 +36,8 @@ Scale = Literal["linear", "log"]
 Scalar = str | int | float | bool
 
 _MAX_FIELDS: Final = 100_000
+_SPACES: Final = "".join(sign for sign in map(chr, range(0x3001)) if sign.isspace() and not "\x1c" <= sign <= "\x1f")
+"""White space as the reader of rows has it, which takes the four separators of files for text."""
 _KEYS: Final = {"ordered": "categoriesOrdered", "identifier": "role"}
 """What a file calls settings."""
 
@@ -338,6 +340,32 @@ def ignores_case(field: Field) -> bool:
 def known_texts(field: Field) -> list[str]:
     """Return what is known of a field's texts: its categories, and what is read as missing."""
     return [text for text in (*(field.categories or ()), *field.missing_values) if isinstance(text, str)]
+
+
+def check_spellings(fields: Sequence[Field], dialect: Dialect) -> None:
+    """Refuse texts that no cell can be once a dialect leaves out white space or case, or that are one then.
+
+    Learned lists are left alone: they were read so, and what was paid for must not fail.
+    """
+    for field in fields if dialect.trim or dialect.ignore_case else ():
+        if field.provenance == "dp":
+            continue
+        has_case = not (dialect.ignore_case and ignores_case(field))
+        bare = {text: text.strip(_SPACES) if dialect.trim else text for text in known_texts(field)}
+        spelled = {text: each if has_case else each.lower() for text, each in bare.items()}
+        listed = [text for text in field.categories or () if isinstance(text, str)]
+        missing = {spelled[text] for text in field.missing_values}
+        why = "as the schema's dialect leaves out white space or case"
+        for text in find_duplicate(listed, [spelled[text] for text in listed]):
+            raise field_error(field.name, f"category {quote(text)} is listed twice, {why}; remove one", "LW213")
+        for text in listed:
+            if spelled[text] in missing:
+                said = f"{quote(text)} is both a category and a missing value, {why}; remove it from one list"
+                raise field_error(field.name, said, "LW213")
+        for text, each in bare.items():
+            if each not in bare:
+                said = f'{quote(text)} is no cell, as "trim" of the schema\'s dialect takes off its ends'
+                raise field_error(field.name, f"{said}; write {quote(each)}", "LW213")
 
 
 def check_weight(weight: object, fields: Sequence[Field]) -> None:

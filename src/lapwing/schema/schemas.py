@@ -12,7 +12,7 @@ from lapwing.errors import SchemaError
 from lapwing.on_demand import Displayable, LazyFunction
 from lapwing.schema.changes import open_keys, schema_changes, selected
 from lapwing.schema.checks import field_error
-from lapwing.schema.fields import Field, PrivacyUnit, check_fields, check_weight
+from lapwing.schema.fields import Field, PrivacyUnit, check_fields, check_spellings, check_weight
 from lapwing.schema.files import (
     field_to_dict,
     fields_from,
@@ -131,6 +131,7 @@ class Schema(Displayable):
         object.__setattr__(self, "purchases", tuple(self.purchases))
         object.__setattr__(self, "public_tables", public_tables_from(self.public_tables))
         check_fields(self.fields)
+        check_spellings(self.fields, self.dialect)
         object.__setattr__(self, "_by_name", {field.name: field for field in self.fields})
         if self.privacy_unit is not None:
             _find(self._by_name, self.privacy_unit.field, "privacyUnit")
