@@ -24,7 +24,9 @@ import lapwing as lw
 from helpers.command import lapwing
 from helpers.named_paths import DATA, openings, places, planted, spellings
 from helpers.planted_values import TEXT, WHOLE, traces_in, traces_in_exception, traces_in_files, watched
-from lapwing.errors import LapwingError
+from lapwing.errors import LapwingError, ParameterError
+from lapwing.rows.entry import source_of
+from lapwing.schema.named_files import holding_private, refuse_private
 
 HOME = {"name": "home", "type": "integer", "role": "identifier"}
 AGE = {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 9, "required": True}}
@@ -284,6 +286,9 @@ _READ_ANEW: dict[str, tuple[str, Callable[[], Any]]] = {
     "a name like a list": ("h, x.csv", lambda: pl.scan_csv("h, x.csv")),
     "one of two": ("h7.csv", lambda: pl.scan_csv(["h.csv", "h7.csv"])),
     "one of many": ("h7.csv", lambda: pl.scan_csv("h*.csv")),
+    "one of many folders": ("f2/h.csv", lambda: pl.scan_csv([f"f{number}/h.csv" for number in range(3)])),
+    "a pattern of folders": ("f2/h.csv", lambda: pl.scan_csv("f*/h.csv")),
+    "a scan by Python": ("h.csv", lambda: pl.scan_pyarrow_dataset(dataset("h.csv", format="csv"))),
     "after steps": ("h.csv", lambda: pl.concat([ROWS.lazy(), pl.scan_csv("h.csv").filter(pl.col("home") > 0)])),
     "lazy JSON": ("h.jsonl", lambda: pl.scan_ndjson("h.jsonl")),
     "lazy Parquet": ("h.parquet", lambda: pl.scan_parquet("h.parquet")),
@@ -293,6 +298,13 @@ _READ_ANEW: dict[str, tuple[str, Callable[[], Any]]] = {
     "a quoted name": ("h.csv", lambda: duckdb.sql('FROM "h.csv"').filter("home >= 0")),
     "a function": ("h.parquet", lambda: duckdb.read_parquet("h.parquet")),
     "a pattern": ("h7.csv", lambda: duckdb.sql("FROM read_csv('h*.csv')")),
+    "a pattern of endings": ("h.parquet", lambda: duckdb.sql("FROM read_parquet('h.par*')")),
+    "all of a folder": ("f2/h.csv", lambda: duckdb.sql("FROM read_csv('f2/*')")),
+    "an address in SQL": (
+        "h.csv",
+        lambda: duckdb.sql(f"FROM read_csv('{Path('h.csv').resolve().as_uri()}') WHERE '/' <> '.'"),
+    ),
+    "no ending": ("rows", lambda: duckdb.sql("FROM read_csv('rows')")),
     "a union": ("h.csv", lambda: duckdb.sql("FROM 'h.parquet'").union(duckdb.sql("FROM 'h.csv'"))),
 }
 """Tables that read a file in each pass, and the file."""
@@ -301,7 +313,9 @@ _READ_ANEW: dict[str, tuple[str, Callable[[], Any]]] = {
 @pytest.mark.parametrize("kind", _READ_ANEW)
 def test_a_file_that_a_query_reads_is_a_private_table_too(kind, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for name in ("h.csv", "h, x.csv", "h'.csv", *(f"h{number}.csv" for number in range(9))):
+    folders = [f"f{number}/h.csv" for number in range(3)]
+    for name in ("h.csv", "h, x.csv", "h'.csv", "rows", *folders, *(f"h{number}.csv" for number in range(9))):
+        Path(name).parent.mkdir(exist_ok=True)
         ROWS.write_csv(name)
     ROWS.write_ndjson("h.jsonl")
     ROWS.write_parquet("h.parquet")
@@ -314,3 +328,28 @@ def test_a_file_that_a_query_reads_is_a_private_table_too(kind, tmp_path, monkey
 
     assert caught.value.code == "LW351"
     assert opened == []
+
+
+def test_where_either_table_does_not_tell_its_files_they_may_be_one(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    ROWS.write_csv("h.csv")
+    ROWS.write_csv("other.csv")
+    untold = pl.scan_pyarrow_dataset(dataset("h.csv", format="csv"))
+
+    for private, public in [(untold, "other.csv"), ("h.csv", untold), (untold, untold)]:
+        with holding_private(source_of(private)), pytest.raises(ParameterError, match="itself") as caught:
+            refuse_private(source_of(public), "the prior")
+        assert caught.value.code == "LW351"
+
+    for private, public in [(untold, ROWS), (ROWS, untold), ("h.csv", "other.csv")]:
+        with holding_private(source_of(private)):
+            refuse_private(source_of(public), "the prior", None)
+
+
+def test_no_cell_is_a_path_of_a_query(tmp_path):
+    for name in ("a", "b", "c"):
+        pl.DataFrame({"x": ["text"]}).write_csv(tmp_path / name)
+    files = [tmp_path / name for name in ("a", "b", "c")]
+    cells = pl.LazyFrame({"x": ["\u00a5inner\u0640" + "p" * 200]})
+
+    assert {*source_of(pl.concat([cells, pl.scan_csv(files)])).paths} == {str(file) for file in files}

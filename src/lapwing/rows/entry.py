@@ -97,12 +97,12 @@ _LIBRARIES: Final[Mapping[tuple[str, str], tuple[Kind, Callable[[Any], _Frame]]]
     ("pyspark", "DataFrame"): ("spark", lambda frame: extra("Spark").SparkReader(frame)),
 }
 """What a table is, and how it is read, by its package and the name of its class: no package is imported to ask."""
-_FILES_OF: Final[Mapping[Callable[[Any], _Frame], Callable[[Any], list[str]]]] = {
+_FILES_OF: Final[Mapping[Callable[[Any], _Frame], Callable[[Any], list[str] | None]]] = {
     LazyReader: scanned_files,
     DatasetReader: files_of_dataset,
     RelationReader: files_of_relation,
 }
-"""How the files are known that a table reads anew in each pass."""
+"""How the files are known that a table reads anew in each pass; None where they cannot be told."""
 _OWN: Final = {package for package, _ in _LIBRARIES} | {"narwhals"}
 """Packages whose streams of Arrow are no tables, or are read otherwise."""
 
@@ -247,7 +247,8 @@ def source_of(data: object) -> Source:
     library = _library(native)
     if library is not None:
         kind, read = library
-        return Source(native, tuple(_FILES_OF.get(read, lambda _: [])(native)), "frame", kind, read)
+        files = _FILES_OF[read](native) if read in _FILES_OF else []
+        return Source(native, tuple(files or ()), "frame", kind, read, is_told=files is not None)
     packages = {kind.__module__.partition(".")[0] for kind in type(data).__mro__}
     if isinstance(data, type) or not hasattr(data, "__arrow_c_stream__") or packages & _OWN:
         raise DataError(_no_table(data), code="LW108")

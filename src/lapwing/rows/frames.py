@@ -1,12 +1,11 @@
 """Readers of Polars, PyArrow and pandas tables; the last two are imported when a table of theirs comes."""
 
 import contextlib
-import glob
+import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 import numpy as np
@@ -149,20 +148,37 @@ class LazyReader:
 
 
 _SCAN: Final = re.compile(r" SCAN \[(.+?)(, \.\.\. \d+ other sources?)?\]$", re.MULTILINE)
+_STORED_PATH: Final = re.compile(rb"\xa5inner(?:[\xa0-\xbf]|\xd9(.)|\xda(..))", re.DOTALL)
+"""How a path begins in a stored query, which is MessagePack; cells of frames never stand there like this."""
 
 
-def scanned_files(query: pl.LazyFrame) -> list[str]:
-    """Return the files that a query scans; its plan names the first of many, of which all of that ending are taken."""
+def scanned_files(query: pl.LazyFrame) -> list[str] | None:
+    """Return the files that a query scans, None where they cannot be told; its plan names the first of many."""
     try:
         plan = run_guarded("the plan cannot be told", lambda: query.explain(optimized=False))
     except DataError:
         return []  # it is refused where its columns are asked for
-    found = []
-    for names, others in _SCAN.findall(plan.replace("file://", "")):
-        first = Path(names)
-        found += [str(Path(glob.escape(str(first.parent)), f"*{first.suffix}"))] if others else [names]
-        found += names.split(", ")
-    return found
+    scans = _SCAN.findall(plan)
+    found = [each for names, _ in scans for each in (names, *names.split(", "))]
+    has_others = any(others for _, others in scans)
+    stored = _stored_paths(query) if has_others else []
+    if len(scans) < plan.count(" SCAN [") or (has_others and not stored):  # scans by Python, as of datasets, name none
+        return None
+    return [each.removeprefix("file://") for each in (*found, *stored)]
+
+
+def _stored_paths(query: pl.LazyFrame) -> list[str]:
+    """Return the paths that a query is stored with, none if it cannot be stored."""
+    try:
+        stored = run_guarded("the query cannot be stored", query.serialize)
+    except DataError:
+        return []
+    paths = []
+    for head in _STORED_PATH.finditer(stored):
+        long = head[1] or head[2]
+        size = int.from_bytes(long, "big") if long else stored[head.end() - 1] - 0xA0
+        paths.append(os.fsdecode(stored[head.end() : head.end() + size]))
+    return paths
 
 
 def _joined(batches: Iterator[pl.DataFrame], least: int) -> pl.DataFrame | None:

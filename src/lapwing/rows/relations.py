@@ -1,5 +1,6 @@
 """Read DuckDB relations. What DuckDB says may quote a cell, and is not told."""
 
+import glob
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -110,13 +111,20 @@ _QUOTED: Final = re.compile(r"""'((?:[^']|'')*)'|"((?:[^"]|"")*)\"""")
 
 
 def files_of_relation(relation: "duckdb.DuckDBPyRelation") -> list[str]:
-    """Return what the SQL of a relation quotes as files' names end; of views it reads, and of other objects, none."""
+    """Return files and patterns that the SQL of a relation quotes; of views it reads, and of other objects, none."""
     try:
         sql = run_guarded(_WHAT, relation.sql_query)
     except DataError:
         return []  # it is refused where it is opened
-    quoted = [one.replace("''", "'") or other.replace('""', '"') for one, other in _QUOTED.findall(sql)]
-    return [text for text in quoted if text.lower().endswith(TABLES)]
+    found = _QUOTED.findall(sql)
+    texts = [re.sub(r"^file:(//(localhost)?)?(?=/)", "", text.replace("''", "'")) for text, _ in found]
+    names = [name.replace('""', '"') for _, name in found]
+    # Functions read files of any ending; a text of dots and slashes alone separates other texts.
+    places = [text for text in texts if text.strip("./") and "\0" not in text]
+    return [
+        *(each for each in (*texts, *names) if each.lower().endswith(TABLES)),
+        *(place for place in places if any(glob.iglob(place, recursive=True))),
+    ]
 
 
 def has_arrow() -> bool:

@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from io import BufferedReader
 from pathlib import Path
 from typing import Any, Final
@@ -27,11 +27,12 @@ _Path = str | os.PathLike[str]
 class Origin:
     """Where a table is from: the caller's own object, and paths of the files, folders and patterns that it lies in.
 
-    Paths stand as they are spelled, and may be addresses in a store; none where they are not known.
+    Paths stand as they are spelled, and may be addresses in a store. is_told: whether no file is known to be missing.
     """
 
     given: Any
     paths: tuple[_Path, ...]
+    is_told: bool = field(default=True, kw_only=True)
 
     @property
     def spelled(self) -> set[str]:
@@ -76,13 +77,20 @@ def refuse_private(public: object, what: str, *known: Identity | None) -> None:
         return
     if not isinstance(public, Origin):
         public = Origin(public, (public,) if isinstance(public, str | os.PathLike) else ())
-    own, spelled = set(known) | _identities(public.paths), public.spelled
+    own, spelled = {each for each in known if each} | _identities(public.paths), public.spelled
     if any(
         own & _identities(table.paths) or spelled & table.spelled or public.given is table.given for table in private
     ):
         raise ParameterError(
             f"{what} is the private table itself, but must be public; name another table, not the same or a file of "
             "it, that was published or released before",
+            code="LW351",
+        )
+    has_files = bool(own or spelled or not public.is_told)
+    if any(has_files if not table.is_told else table.paths and not public.is_told for table in private):
+        raise ParameterError(
+            f"{what} may be the private table itself: one of them does not tell its files; give the rows as a path, or "
+            "the public table as a frame",
             code="LW351",
         )
 
