@@ -101,8 +101,8 @@ def test_rows_have_the_tables_of_the_model_which_are_whole_and_near_the_noisy_on
         assert np.allclose(model, np.rint(model), atol=1e-6)
         assert np.array_equal(true_table(rows, answer, release.schema), np.rint(model))
         off = model - answer.counts
-        # The noise that consistency took out, and a row or so of rounding.
-        assert np.sqrt(np.square(off).mean()) < 1.5 * answer.noise.sd + 1
+        # The noise that consistency took out, of few cells, and a row or so of rounding.
+        assert np.sqrt(np.square(off).mean()) < 4 * answer.noise.sd + 1
 
 
 def test_with_next_to_no_noise_rows_have_the_true_tables():
