@@ -650,7 +650,7 @@ def test_a_symbolic_link_is_the_transcript_that_it_points_to(tmp_path):
     [
         "no json\n",
         "[1]\n",
-        '{"format": 2}\n',
+        '{"format": "2"}\n',
         '{"format": 1}\n{"question": {}}\n',
         '{"format": 1}\n' + "[" * 10**5 + "\n",
     ],
@@ -660,6 +660,15 @@ def test_a_file_that_is_no_transcript_is_refused(tmp_path, text):
 
     with pytest.raises(DataError, match="is not a Lapwing transcript"):
         continue_transcript(tmp_path / "t.jsonl")
+
+
+def test_a_transcript_of_another_format_says_so(tmp_path):
+    (tmp_path / "t.jsonl").write_text('{"format": 2}\n')
+
+    with pytest.raises(DataError, match="in format 2, and this one reads 1") as refused:
+        continue_transcript(tmp_path / "t.jsonl")
+
+    assert refused.value.code == "LW604"
 
 
 def test_an_empty_transcript_says_that_nothing_was_paid_and_what_to_do(tmp_path):
