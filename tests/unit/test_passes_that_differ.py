@@ -69,7 +69,8 @@ def test_a_row_on_which_a_query_fails_is_met_before_anything_is_paid(kind, tmp_p
     (tmp_path / "t.csv").write_text("\n".join(["a", *cells]))
     (tmp_path / "t.jsonl").write_text("\n".join(f'{{"a": {cell}}}' for cell in (*cells[:-1], '"x"')))
     table = FAILING[kind](tmp_path)
-    next(source_of(table).open(WHOLE).chunks(["a"], 1000))  # its first rows can be read
+    if not isinstance(table, ds.Dataset):  # whose threads read ahead
+        next(source_of(table).open(WHOLE).chunks(["a"], 1000))  # its first rows can be read
 
     with pytest.raises(DataError, match=r"cannot be (run|read)") as caught:
         code_table(table, WHOLE, memory=1)
