@@ -211,6 +211,8 @@ def test_a_draft_finds_out_how_a_file_is_written_and_reads_it_whole(tmp_path, en
         (["62,8", "1,5"], "number", {"decimal_char": ","}),
         (["1 234", "5"], "integer", {"group_char": " "}),
         (["5 %", "7.5 %"], "number", {"bare_number": False}),
+        (["0.5 m", "10 m"], "number", {"bare_number": False}),
+        (["M000123", "M200124"], "string", {}),
         (["5 %", "7 kg"], "string", {}),
         (["ward 5", "ward 7"], "string", {}),
         (["12/31/2010", "1/2/2011"], "date", {"date_format": "%m/%d/%Y"}),

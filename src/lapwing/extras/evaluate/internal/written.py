@@ -261,9 +261,9 @@ def _reads(texts: pl.Series, kind: FieldType, reading: Reading) -> bool:
 
 
 def _has_one_unit(texts: pl.Series) -> bool:
-    """Tell whether all texts have one unit or currency beside their digits."""
+    """Tell whether all texts have one unit or currency beside their digits; codes such as M000123 begin with zeros."""
     units = texts.str.replace_all(r"[0-9.,'+\-\s]", "").str.to_lowercase().unique()
-    return len(units) == 1 and units[0] in _USUAL_UNITS
+    return len(units) == 1 and units[0] in _USUAL_UNITS and not texts.str.contains(r"(^|[^0-9.,'])0[0-9]").any()
 
 
 # -- Texts that are of another type.
