@@ -3,6 +3,7 @@
 import datetime as dt
 import io
 import json
+from fractions import Fraction
 
 import pandas as pd
 import polars as pl
@@ -402,6 +403,17 @@ def test_dates_that_may_begin_with_the_day_or_the_month_are_texts(tmp_path):
     release = lw.synthesize(tmp_path / "d.csv", **BUDGET, seed=1)
 
     assert release.schema.field("day").type == "string"
+
+
+def test_without_lists_to_learn_the_types_of_a_csv_file_are_told_at_a_larger_cost(tmp_path):
+    TABLE.select("age", "pay").write_csv(tmp_path / "d.csv")
+    costs = []
+    for name, more in (("without", {}), ("with", {"delta": "1e-6"})):
+        lw.synthesize(tmp_path / "d.csv", rho=1, **more, transcript=tmp_path / name)
+        cost = json.loads((tmp_path / name).read_text().splitlines()[1])["question"]["cost"]
+        costs.append(Fraction(cost["amount"] if isinstance(cost, dict) else cost))
+
+    assert costs[0] > costs[1]
 
 
 def test_the_command_takes_a_csv_file(tmp_path):

@@ -269,7 +269,9 @@ def _most_questions(columns: Columns, dialect: Dialect | None) -> int:
 
 def _weight(form: _Form | None) -> int:
     """Return how much of what learns goes to a column, as far as is known beforehand."""
-    return _LIST if form is None or form.kind == "string" else int(form.kind != "boolean")
+    if form is None:  # numbers or dates at most, as no list is learned
+        return 1
+    return _LIST if form.kind == "string" else int(form.kind != "boolean")
 
 
 def _guess(kind: str, *, has_texts: bool) -> _Form | None:
