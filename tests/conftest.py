@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, settings
 
 from lapwing.release.runs import unaccounted
 
-pytest_plugins = ["helpers.surroundings"]
+pytest_plugins = ["helpers.chance", "helpers.surroundings"]
 
 ROOT = Path(__file__).resolve().parents[1]
 SHARED_DATA = ROOT.parent / "shared" / "data"

@@ -25,7 +25,7 @@ def checked_seed(seed: object) -> int | None:
 
 def _fresh_seed() -> int:
     """Return a new seed from the operating system, to be recorded in the certificate."""
-    return int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
+    return int.from_bytes(os.urandom(8), "little")
 
 
 def chosen_seed(seed: object, transcript: Path | None = None) -> int:
