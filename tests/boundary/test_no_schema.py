@@ -64,9 +64,8 @@ def test_every_container_gives_the_columns_that_can_be_learned(container, tmp_pa
 
     fields = {field.name: field for field in release.schema.fields}
     kinds = {name: field.type for name, field in fields.items()}
-    # Where no type says so, true is 1: in text files, and where one missing cell makes objects of pandas' Booleans.
-    truth = "integer" if container.startswith(("csv", "pandas")) else "boolean"
-    assert kinds == {"age": "integer", "pay": "number", "town": "string", "flag": truth}
+    assert kinds == {"age": "integer", "pay": "number", "town": "string", "flag": "boolean"}
+    assert fields["pay"].resolution == 0.01
     assert {*fields["town"].categories} - {fields["town"].unlisted} == {"Bern", "Uri", "Zug"}
     assert fields["age"].minimum <= 21
     assert fields["age"].maximum >= 68
@@ -386,7 +385,7 @@ def test_the_first_line_says_how_a_csv_file_is_written_and_noisy_counts_how_its_
     assert kinds == {
         "Größe": "number",
         "n": "integer",
-        "Tag": "date",
+        "Tag": "datetime" if "T" in written else "date",
         "Ort": "string",
     }
     assert {*fields["Ort"].categories} >= {"Zürich", "Uri"}
@@ -403,6 +402,61 @@ def test_dates_that_may_begin_with_the_day_or_the_month_are_texts(tmp_path):
     release = lw.synthesize(tmp_path / "d.csv", **BUDGET, seed=1)
 
     assert release.schema.field("day").type == "string"
+
+
+def grouped(value, point, sign):
+    """Return a sum of money with a sign between thousands."""
+    return f"{value:,.2f}".translate({ord(","): sign, ord("."): point})
+
+
+def test_rows_look_like_the_file(tmp_path):
+    table = pl.DataFrame(
+        {
+            "sum": [grouped(row * 7.13 % 9000, ",", ".") for row in range(ROWS)],
+            "salaire": [grouped(row * 3.57 % 9000, ",", "\u202f") for row in range(ROWS)],
+            "franken": [grouped(row * 3.57 % 9000, ".", "'") for row in range(ROWS)],
+            "born": [str(1930 + row % 70) for row in range(ROWS)],
+            "post": [f"{row % 5}0{row % 3}7" for row in range(ROWS)],
+            "degrees": [f"{36 + row % 40 / 10}" for row in range(ROWS)],
+            "ill": [("ja", "nein")[row % 2] for row in range(ROWS)],
+            "empty": [""] * ROWS,
+            "seen": [f"2020-03-{1 + row % 28:02} {row % 24:02}:{row % 60:02}:00" for row in range(ROWS)],
+        }
+    )
+    table.write_csv(tmp_path / "d.csv", separator=";")
+
+    release = lw.synthesize(tmp_path / "d.csv", **BUDGET, seed=1)
+
+    fields = {field.name: (field.type, field.resolution) for field in release.schema.fields}
+    assert fields == {
+        **dict.fromkeys(("sum", "salaire", "franken"), ("number", 0.01)),
+        "born": ("integer", None),
+        "post": ("string", None),
+        "degrees": ("number", 0.1),
+        "ill": ("string", None),
+        "seen": ("datetime", "minute"),
+    }
+    assert notes(release)["left_out_empty"] == {"fields": ("empty",)}
+    rows = pl.concat(list(release.frames()))
+    assert (rows["sum"] == rows["sum"].round(2)).all()
+    assert 6000 < rows["sum"].max() < 12000
+    assert set(rows["ill"].drop_nulls()) == {"ja", "nein"}
+    assert set(rows["post"].drop_nulls()) & {*table["post"]} >= {"0007", "1017"}
+
+
+def test_without_a_delta_yes_and_no_are_kept_and_what_is_lost_names_the_way_out(tmp_path):
+    words = {"ill": ("yes", "no"), "dead": ("true", "false"), "town": ("Bern", "Uri")}
+    pl.DataFrame({name: [two[row % 2] for row in range(ROWS)] for name, two in words.items()}).write_csv(
+        tmp_path / "d.csv"
+    )
+
+    release = lw.synthesize(tmp_path / "d.csv", epsilon=20, seed=1)
+
+    assert release.schema.names == ("ill", "dead")
+    (said,) = [each.text for each in release.certificate.warnings if each.code == "left_out_texts"]
+    assert "--delta 1e-9" in said
+    assert "schema" in said
+    assert said.endswith(": town")
 
 
 def test_without_lists_to_learn_the_types_of_a_csv_file_are_told_at_a_larger_cost(tmp_path):

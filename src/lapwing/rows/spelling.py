@@ -7,10 +7,12 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final
 
+import numpy as np
 import polars as pl
 
-from lapwing.rows.cells import UNREADABLE, RawColumn, Texts
+from lapwing.rows.cells import UNREADABLE, Numbers, RawColumn, Texts, missing_cells, moment_texts, number_texts
 from lapwing.schema.fields import Field, FieldType, ignores_case, known_texts
+from lapwing.schema.forms import FORMS
 from lapwing.schema.reading import PLAIN, Reading, date_pattern, group_signs, number_pattern
 from lapwing.schema.schemas import Schema
 
@@ -53,6 +55,8 @@ def may_be_dates(texts: pl.Series, date_format: str) -> bool:
 
 def plain_cells(cells: RawColumn, field: Field) -> RawColumn:
     """Return cells of a field with text in plain form; those that are no text where they come from as they are."""
+    if field.reading.as_form:
+        return Texts(_of_distinct(cells, form_names))
     spell = speller(field.type, field.reading)
     if spell is None or not isinstance(cells, Texts) or cells.typed is True:
         return cells
@@ -60,6 +64,30 @@ def plain_cells(cells: RawColumn, field: Field) -> RawColumn:
     if cells.typed is False:
         return Texts(plain)
     return Texts(cells.values.zip_with(cells.typed, plain), zoned=cells.clock.zip_with(cells.typed, plain))
+
+
+def form_names(texts: pl.Series) -> pl.Series:
+    """Return the form of each text, one of `FORMS`; empty and missing ones as they are.
+
+    >>> form_names(pl.Series(["1.832,14", "12.50", "01067", "k.A.", "", None])).to_list()
+    ['.groups,', '.1', 'code', 'text', '', None]
+    """
+    bare = pl.col("texts").str.strip_chars(_SPACES)
+    found = pl.lit(None, dtype=pl.String)
+    for form, pattern in reversed([*FORMS.items()]):
+        found = pl.when(bare.str.contains(pattern)).then(pl.lit(form)).otherwise(found)
+    found = pl.when(bare == "").then(bare).otherwise(found)
+    return texts.alias("texts").to_frame().select(found.alias("forms")).to_series()
+
+
+def _of_distinct(cells: RawColumn, name: Callable[[pl.Series], pl.Series]) -> pl.Series:
+    """Return a name for each cell, by its text; many cells are of few texts."""
+    if isinstance(cells, Texts):
+        distinct = cells.values.unique()
+        return cells.values.replace_strict(distinct, name(distinct), return_dtype=pl.String)
+    values, places = np.unique(cells.values, return_inverse=True)
+    written = number_texts(values) if isinstance(cells, Numbers) else moment_texts(values)
+    return name(written).gather(places).set(pl.Series(missing_cells(cells)), None)
 
 
 def dialect_speller(schema: Schema) -> Callable[[Mapping[str, RawColumn]], dict[str, RawColumn]]:

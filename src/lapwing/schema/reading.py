@@ -33,6 +33,7 @@ class Reading:
     date_format: str | None = None  # such as %d.%m.%Y
     true_values: tuple[str, ...] = ()  # further texts
     false_values: tuple[str, ...] = ()
+    as_form: bool = False  # a cell counts as its form, one of `lapwing.schema.forms`; never in files
 
     def to_dict(self) -> dict[str, Any]:
         """Return the keys of a field that say so, those that differ from the default."""

@@ -115,6 +115,7 @@ CODES: Final[Mapping[str, Mapping[str, Any]]] = {
     "no_text": _OF_FIELD,
     "dropped": _OF_FIELD,
     "left_out_type": {"fields": _Names},
+    "left_out_empty": {"fields": _Names},
     "left_out_texts": {"fields": _Names},
     "left_out_rare": {"fields": _Names},
     "left_out_hidden": {"fields": _Names},

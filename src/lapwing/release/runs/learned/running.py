@@ -218,11 +218,13 @@ class MadeUp:
     """Answer questions about a made-up table: no row is looked at."""
 
     terms: Terms
+    cell: int | None = None  # the one that is huge, where it is known
 
     def ask(self, *questions: Any) -> tuple[Any, ...]:  # noqa: ANN401 - as the room
         """Answer with no texts, or with counts of which one is huge and all others are 0.
 
-        It stands where numbers above zero do: nowhere are the cells that noise has to be told from as many.
+        It stands where it is said to, or where numbers above zero do: nowhere are the cells that noise has to be told
+        from as many.
         """
         return tuple(map(self._answer, questions))
 
@@ -232,5 +234,5 @@ class MadeUp:
             threshold = question.threshold(self.terms.relation, self.terms.max_rows)
             return SelectedTexts(question, (), np.zeros(0, dtype=np.int64), noise, threshold)
         counts = np.zeros(question.counted, dtype=np.int64)
-        counts.flat[counts.size * 3 // 4] = _MANY
+        counts.flat[counts.size * 3 // 4 if self.cell is None else self.cell] = _MANY
         return NoisyCounts(question, counts, noise)
