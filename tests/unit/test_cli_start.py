@@ -23,8 +23,8 @@ from lapwing.schema.catalogue import catalogue
 from lapwing.schema.schemas import Schema
 
 HEADER = "Nr;Geschlecht;Alter;Größe;Kosten;Aufnahme;Ort;geheilt;Notiz"
-ANSWERS = ["y", "id", "w, m", "", "", "0..100000", "2010-01-01..2025-12-31", "learn", "ja, nein, k.A.", "drop"]
-ANSWERS += ["geheilt", "y"]
+ANSWERS = ["none", "id", "w, m", "", "", "0..100000", "2010-01-01..2025-12-31", "learn", "ja, nein, k.A.", "drop"]
+ANSWERS += ["geheilt", "none"]
 PAID = ["50", "1e-9", "100", "y"]  # far above noise
 
 
@@ -93,7 +93,7 @@ def test_purchase_and_release_spend_what_was_granted_together(place, monkeypatch
         "ja, nein, k.A.",
         "drop",
         "",
-        "y",
+        "none",
     ]
     said = start(monkeypatch, *ANSWERS[:3], *lists, "1", delta, "1", "n")
 
@@ -119,7 +119,7 @@ def test_doubts_about_the_file_are_told_before_they_are_answered_by_enter(place,
     rows = [f"{number:05d},{number % 12 + 1:02d}/0{number % 9 + 1}/2021,{number}" for number in range(1, 61)]
     (place / "clinic.csv").write_text("\n".join(["Report 2021", "zip,day,n", *rows, "Source: register"]))
 
-    said = start(monkeypatch, "y", table=["clinic.csv"])
+    said = start(monkeypatch, "none", table=["clinic.csv"])
 
     assert "skipRows 1" in said.err
     assert 'Before you go on: is the line of names the one below "skipRows" lines?' in said.err
@@ -127,7 +127,7 @@ def test_doubts_about_the_file_are_told_before_they_are_answered_by_enter(place,
     assert "Before you go on: is the end of the file (1 of its rows) totals or notes?" in said.err
     (place / "clinic.csv").write_text("\n".join(["zip,day,n", *rows]))
 
-    said = start(monkeypatch, "y", table=["clinic.csv"])
+    said = start(monkeypatch, "none", table=["clinic.csv"])
 
     assert "Before you go on: day: may day and month be the other way round?" in said.err
     assert "digits that begin with a zero, or as in 12E3, are read as text" in said.err
@@ -154,7 +154,20 @@ def test_a_code_book_is_taken_by_name_and_its_columns_are_not_asked_for(place, m
     )
 
     said = start(
-        monkeypatch, "y", "y", "id", "codes", "18..99", "", "y", *PAID[:2], "300", "y", "100", "y", table=["study.sav"]
+        monkeypatch,
+        "y",
+        "none",
+        "id",
+        "codes",
+        "18..99",
+        "",
+        "none",
+        *PAID[:2],
+        "300",
+        "y",
+        "100",
+        "y",
+        table=["study.sav"],
     )
 
     assert said.status == 0, said.err
@@ -174,7 +187,7 @@ def test_a_code_book_is_taken_by_name_and_its_columns_are_not_asked_for(place, m
 def test_a_code_book_that_is_not_public_is_not_taken(place, monkeypatch):
     pyreadstat.write_sav(study(), place / "study.sav", variable_value_labels={"sex": {1: "male", 2: "female"}})
 
-    start(monkeypatch, "n", "y", "id", "1, 2", "1, 2, 3, 9", "18..99", "y", "", table=["study.sav"])
+    start(monkeypatch, "n", "none", "id", "1, 2", "1, 2, 3, 9", "18..99", "y", "", table=["study.sav"])
 
     described = Schema.load("study.schema.json")
     assert [each.description for each in described.fields] == [""] * 4
@@ -202,7 +215,7 @@ def in_postgres(_):
 
 @pytest.mark.parametrize("kept", [in_workbook, pytest.param(in_postgres, marks=pytest.mark.needs("Postgres"))])
 def test_workbooks_and_databases_are_started_with_too(place, monkeypatch, kept):
-    answers = ["y", "id", "1, 2", "1, 2, 3, 9", "18..99", "y", "", "y", *PAID[:2], "300", "y", "100", "y"]
+    answers = ["none", "id", "1, 2", "1, 2, 3, 9", "18..99", "y", "", "none", *PAID[:2], "300", "y", "100", "y"]
     with kept(place) as (table, name):
         said = start(monkeypatch, *answers, table=table)
 
@@ -243,9 +256,40 @@ def test_an_answer_that_is_none_is_told_so_and_asked_again(place, monkeypatch):
 
 
 def test_rows_of_one_person_are_protected_together(place, monkeypatch):
-    start(monkeypatch, "n", "Nr", "3", *ANSWERS[2:])
+    start(monkeypatch, "Nr", "3", *ANSWERS[2:])
 
     assert Schema.load_draft("patients.schema.json").unit_label == "Nr:3"
+
+
+NAMES_OF_PEOPLE = ("PatientID", "patient_no", "Patienten-Nr", "id_person", "household key", "USUBJID", "MRN", "client")
+OTHER_NAMES = ("id", "Nr", "case_id", "household_size", "user_type", "patient_age", "idle", "passport")
+
+
+@pytest.mark.parametrize("name", [*NAMES_OF_PEOPLE, *OTHER_NAMES])
+def test_a_column_whose_name_says_that_it_names_people_is_protected_by_enter(place, monkeypatch, name):
+    (place / "t.csv").write_text("\n".join([f"{name},n", *(f"{100 + row // 3},{row % 40}" for row in range(120))]))
+
+    start(monkeypatch, *[""] * 6, table=["t.csv"])
+
+    found = Schema.load_draft("t.schema.json")
+    assert found.unit_label == (f"{name}:5" if name in NAMES_OF_PEOPLE else "row")
+    assert found.field(name).identifier or name in OTHER_NAMES
+
+
+def test_where_each_person_has_one_row_no_noise_is_bought_for_more(place, monkeypatch):
+    (place / "t.csv").write_text("\n".join(["patient_id,n", *(f"{100 + row},{row % 40}" for row in range(120))]))
+
+    start(monkeypatch, *[""] * 6, table=["t.csv"])
+
+    assert Schema.load_draft("t.schema.json").unit_label == "patient_id:1"
+
+
+def test_a_list_of_few_texts_names_no_people_whatever_it_is_called(place, monkeypatch):
+    (place / "t.csv").write_text("\n".join(["subject,n", *(f"topic{row % 9},{row % 40}" for row in range(120))]))
+
+    start(monkeypatch, *[""] * 6, table=["t.csv"])
+
+    assert Schema.load_draft("t.schema.json").unit_label == "row"
 
 
 def test_every_entry_of_the_catalogue_is_a_field_and_names_its_source():
@@ -258,11 +302,9 @@ def test_every_entry_of_the_catalogue_is_a_field_and_names_its_source():
 
 
 def test_columns_that_do_not_fit_are_asked_for_again_in_the_same_session(place, monkeypatch):
-    described = ["y", "id", "1, 2", "4, 5", "18..99", "y", ""]
+    described = ["none", "id", "1, 2", "4, 5", "18..99", "y", ""]
     with in_workbook(place) as (table, _):
-        said = start(
-            monkeypatch, *described, "1..3; special 9", "n", "age", "0..120", "y", *PAID[:2], "300", table=table
-        )
+        said = start(monkeypatch, *described, "1..3; special 9", "age", "0..120", "none", *PAID[:2], "300", table=table)
 
     assert "Once more: edu. edu: 300 of 300 cells are no category of its list" in said.err
     assert "Once more: age." in said.err

@@ -57,7 +57,7 @@ LEARN = ("schema", "learn", "adult.parquet", "--schema", "draft.json", "-o", "le
 LINK = ("synthesize", "parents.csv", "children.csv", "--schema", "homes.json", "-o", "p.csv", "-o", "c.csv")
 GROUPS = ("anonymize", "adult.parquet", "--schema", "s.json", "-o", "a.csv", "--min-group-size")
 EACH = ("--mechanism", "independent")
-START = ("y", "1", "0", "1000", "y", "10")
+START = ("none", "1", "0", "1000", "y", "10")
 
 
 @pytest.fixture(scope="module")

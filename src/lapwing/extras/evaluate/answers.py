@@ -9,7 +9,7 @@ from lapwing.cli.asking import wrong
 from lapwing.errors import LapwingError
 from lapwing.extras.evaluate.words import say
 from lapwing.schema.catalogue import catalogue
-from lapwing.schema.fields import Field
+from lapwing.schema.fields import Field, PrivacyUnit
 from lapwing.schema.files import field_from, field_to_dict
 from lapwing.schema.reading import Reading
 from lapwing.schema.scalars import align_lines
@@ -47,16 +47,19 @@ def described_field(answer: str, field: Field) -> Field | None:
     wrong(said)
 
 
-def proposed_schema(drafted: Schema, answers: Mapping[str, str]) -> Schema:
+def proposed_schema(drafted: Schema, answers: Mapping[str, str], unit: PrivacyUnit | None = None) -> Schema:
     """Return a draft with the fields that proposed answers describe: its owner has to say where each is known from.
+
+    unit: the column that names people, and how many rows of one are used, if that is proposed too.
 
     >>> draft = Schema(fields=(Field(name="x", type="integer"), Field(name="y", type="string")), is_draft=True)
     >>> proposed_schema(draft, {"x": "0, 1", "y": "drop"}).fields
     (Field(name='x', type='integer', categories=(0, 1), provenance='drafted'),)
     """
+    answers = answers if unit is None else {**answers, unit.field: "id"}
     found = [described_field(answers.get(field.name, "learn"), field) for field in drafted.fields]
     kept = [each if each.identifier else replace(each, provenance="drafted") for each in found if each is not None]
-    return drafted if all(each.identifier for each in kept) else replace(drafted, fields=tuple(kept))
+    return drafted if all(each.identifier for each in kept) else replace(drafted, fields=tuple(kept), privacy_unit=unit)
 
 
 def _add(keys: dict[str, Any], part: str, kind: str) -> None:

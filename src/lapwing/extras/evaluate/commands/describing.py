@@ -19,9 +19,10 @@ if TYPE_CHECKING:
     from lapwing.schema.fields import Field, PrivacyUnit
     from lapwing.schema.schemas import Schema
 
-_MOST_ROWS = 5
 _TEXTS_SHOWN = 20
 _BOOK_SHOWN = 200
+NONE = "none"
+"""The answer of who means no column."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,7 @@ def described_schema(files: StartFiles) -> "Schema":
         tell(say("start.detected", keys=_keys(drafted.dialect.to_dict())))
     for question in drafted.questions:
         tell(say("start.question", question=visible(question)))
-    unit = _unit([field.name for field in drafted.fields])
+    unit = _unit(drafted, seen)
     asked = _Asked(files, drafted, seen, book)
     fields: list[Field] = []
     for place_of, field in enumerate(drafted.fields, start=1):
@@ -157,33 +158,36 @@ def _keys(found: dict[str, Any]) -> str:
     return ", ".join(f"{key} {value!r}" for key, value in found.items())
 
 
-def _unit(names: Sequence[str]) -> "PrivacyUnit | None":
+def _unit(drafted: "Schema", seen: "Mapping[str, Suggestion]") -> "PrivacyUnit | None":
     """Ask whose rows are protected together."""
+    from lapwing.extras.evaluate.internal.suggestions import MOST_ROWS, proposed_unit  # noqa: PLC0415
     from lapwing.schema.fields import PrivacyUnit  # noqa: PLC0415 - it needs NumPy
 
-    if typer.confirm(say("start.own_row"), default=True):
+    proposed = proposed_unit(drafted, seen)
+    column = column_or_none(say("start.person"), drafted.names, NONE if proposed is None else proposed.field)
+    if column is None:
         return None
-    column = ask_until_answered(
-        say("start.person"), None, lambda text: text if text in names else wrong(", ".join(names))
-    )
-    most = ask_until_answered(say("start.most_rows"), str(_MOST_ROWS), positive)
-    return PrivacyUnit(column, most)
+    usual = proposed.max_rows if proposed is not None and proposed.field == column else MOST_ROWS
+    return PrivacyUnit(column, ask_until_answered(say("start.most_rows"), str(usual), positive))
+
+
+def column_or_none(question: str, names: Sequence[str], default: str = NONE) -> str | None:
+    """Ask for one of some columns; None for none of them."""
+
+    def read(text: str) -> str:
+        if text in (NONE, *names):
+            return text
+        near = nearest(text, names)
+        wrong(say("start.near", name=visible(near[0])) if near else say("start.no_column"))
+
+    found = ask_until_answered(question, default, read)
+    return None if found == NONE else found
 
 
 def _with_target(fields: "list[Field]") -> "list[Field]":
     """Ask for the column that models will predict, and give it that role."""
-    names = [each.name for each in fields if not each.identifier]
-
-    def read(text: str) -> str:
-        near = nearest(text, names)
-        return (
-            text
-            if text in ("none", *names)
-            else wrong(say("start.near", name=visible(near[0])) if near else say("start.no_column"))
-        )
-
-    chosen = ask_until_answered(say("start.target"), "none", read)
-    return [replace(each, target=each.name == chosen != "none") for each in fields]
+    chosen = column_or_none(say("start.target"), [each.name for each in fields if not each.identifier])
+    return [replace(each, target=each.name == chosen) for each in fields]
 
 
 def _with_origins(fields: "list[Field]", answers: Mapping[str, str]) -> "list[Field]":

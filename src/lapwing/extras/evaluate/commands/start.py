@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lapwing.cli.asking import above_zero, ask_until_answered, number, positive, tell, wrong
+from lapwing.cli.asking import above_zero, ask_until_answered, number, positive, tell
 from lapwing.cli.looking import remember
 from lapwing.cli.options import misuse, option
 from lapwing.cli.tables import Data, Database, Sql, given_table, given_words, words_of
 from lapwing.errors import LapwingError, ParameterError
-from lapwing.extras.evaluate.commands.describing import StartFiles, described_schema, schema_asked_again
+from lapwing.extras.evaluate.commands.describing import StartFiles, column_or_none, described_schema, schema_asked_again
 from lapwing.extras.evaluate.words import say
-from lapwing.schema.scalars import visible
 from lapwing.version import install_command
 
 if TYPE_CHECKING:
@@ -58,12 +57,9 @@ def _fitting(files: StartFiles, schema: "Schema") -> "Schema":
     _step(files, say("start.check"), "schema", "check", files["schema.json"], files.table)
     why = faults(files.table, schema, _MOST_MISFITS)
     if not why:
-        if typer.confirm(say("start.right"), default=True):
+        name = column_or_none(say("start.right"), [field.name for field in schema.columns])
+        if name is None:
             return schema
-        names = [field.name for field in schema.columns]
-        name = ask_until_answered(
-            say("start.which"), None, lambda text: text if text in names else wrong(", ".join(map(visible, names)))
-        )
         why = {name: ""}
     return _fitting(files, schema_asked_again(files, schema, why))
 

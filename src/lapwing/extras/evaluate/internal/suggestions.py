@@ -6,6 +6,7 @@ markers of a fixed public list: that a column of numbers has "NA" among them is 
 
 import datetime as dt
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -22,7 +23,7 @@ from lapwing.extras.evaluate.words import say
 from lapwing.release.marked import Internal
 from lapwing.rows.cells import DAY_MICROSECONDS, Texts
 from lapwing.rows.entry import private_boundary, source_of
-from lapwing.schema.fields import Field
+from lapwing.schema.fields import Field, PrivacyUnit
 from lapwing.schema.reading import Dialect
 from lapwing.schema.schemas import Schema
 
@@ -35,6 +36,15 @@ _MOST_LISTED: Final = 2**17  # no list has more texts
 _UNIQUE: Final = 0.9
 _REPEATED: Final = 0.5
 """Share of the rows: more than a dozen values are a short list only if they stand in two rows each, on average."""
+
+MOST_ROWS: Final = 5
+"""Of one person, where nobody knows more."""
+
+_PEOPLE: Final = "patient|person|participant|respondent|client|customer|user|student|pupil|employee|subject|proband"
+_OTHERS: Final = "subj|pat|household|member|kunde|teilnehmer|versicherter?|mitglied|haushalt|nutzer|schüler|mitarbeiter"
+_KEY: Final = "(?:id|no|nr|number|nummer|num|key|code|pseudonym|hash)"
+_WHO: Final = f"(?:{_PEOPLE}|{_OTHERS})"
+_KEY_OF_PEOPLE: Final = re.compile(f".*{_WHO}(?:s|n|en)?{_KEY}|{_KEY}{_WHO}|mrn|ssn")
 
 _HEAPED: Final = 0.2
 _SENTINEL: Final = 0.002
@@ -91,6 +101,23 @@ def frequent_texts(data: object, drafted: Schema, name: str, most: int) -> Inter
     both = [part.group_by("value").agg(pl.col("count").sum()) for part in [pl.concat(found)]] if found else []
     top = [part.sort(["count", "value"], descending=[True, False]).head(most) for part in both]
     return Internal(tuple(row for part in top for row in part.iter_rows()))
+
+
+def proposed_unit(drafted: Schema, seen: Mapping[str, Suggestion]) -> PrivacyUnit | None:
+    """Return the first column whose name says that it names people, and how many rows of one are used at most.
+
+    >>> fields = tuple(Field(name=name, type="integer") for name in ("case", "Patienten-Nr"))
+    >>> proposed_unit(Schema(fields=fields, is_draft=True), {})
+    PrivacyUnit(field='Patienten-Nr', max_rows=5)
+    """
+    for field in drafted.fields:
+        name, shape = re.sub(r"[\W_]+", "", field.name).lower(), seen.get(field.name)
+        has_many = shape is not None and shape.distinct > _FEW  # a subject may be one that is taught
+        is_key = _KEY_OF_PEOPLE.fullmatch(name) or (has_many and re.fullmatch(_PEOPLE, name))
+        if is_key and field.type in ("integer", "string"):
+            is_alone = shape is not None and shape.distinct == shape.cells - shape.missing
+            return PrivacyUnit(field.name, 1 if is_alone else MOST_ROWS)
+    return None
 
 
 def _counted(data: object, drafted: Schema, names: Sequence[str]) -> dict[str, Tally]:

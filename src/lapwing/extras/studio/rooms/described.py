@@ -14,7 +14,7 @@ from lapwing.api.schemas import draft
 from lapwing.errors import SchemaError
 from lapwing.extras.connect.metadata.converted import UNIT_LACK
 from lapwing.extras.evaluate.answers import proposed_schema
-from lapwing.extras.evaluate.internal.suggestions import look
+from lapwing.extras.evaluate.internal.suggestions import look, proposed_unit
 from lapwing.extras.studio.jobs import Job
 from lapwing.extras.studio.pages import job_of, texts
 from lapwing.extras.studio.rooms.fields import count_of, in_words, is_poor, name_of
@@ -71,7 +71,8 @@ def begin_by_look(job: Job) -> None:
         begin(job, draft(job.data))
         return
     drafted, seen = look(job.data).value
-    begin(job, drafted, proposed_schema(drafted, {each.name: each.answer for each in seen}))
+    unit = proposed_unit(drafted, {each.name: each for each in seen})
+    begin(job, drafted, proposed_schema(drafted, {each.name: each.answer for each in seen}, unit))
 
 
 def first_of(job: Job, schema: Schema) -> Schema:

@@ -12,6 +12,7 @@ from starlette.routing import Route
 
 from lapwing.errors import DataError, LapwingError, ParameterError, SchemaError
 from lapwing.extras.connect.metadata.reading import read_foreign
+from lapwing.extras.evaluate.internal.suggestions import MOST_ROWS
 from lapwing.extras.studio.jobs import Job
 from lapwing.extras.studio.pages import form_of, go, job_of, page, studio_of
 from lapwing.extras.studio.rooms.described import (
@@ -46,7 +47,6 @@ _KIND: Final = "draft"
 _AT_ONCE: Final = 1.0
 """Seconds that a look may take before a page is shown that waits for it."""
 
-_USUAL_ROWS: Final = "5"
 _DIGITS: Final = 10
 """Of a number of rows, which is shorter."""
 
@@ -64,7 +64,7 @@ def _page(request: Request, job: Job, schema: Schema, *, said: str = "", **typed
     left = [*still_open(schema)]
     boxes = {
         "unit": "" if unit is None else key_of(schema.field(unit.field)),
-        "most": _USUAL_ROWS if unit is None else str(unit.max_rows),
+        "most": str(MOST_ROWS if unit is None else unit.max_rows),
         "rules": "\n".join(_lines_of(schema)),
     }
     return page(
