@@ -25,7 +25,7 @@ from lapwing.schema.schemas import Schema
 HEADER = "Nr;Geschlecht;Alter;Größe;Kosten;Aufnahme;Ort;geheilt;Notiz"
 ANSWERS = ["none", "id", "w, m", "", "", "0..100000", "2010-01-01..2025-12-31", "learn", "ja, nein, k.A.", "drop"]
 ANSWERS += ["geheilt", "none"]
-PAID = ["50", "1e-9", "100", "y"]  # far above noise
+PAID = ["50", "1e-9", "600", "100", "y"]  # far above noise
 
 
 def decimal(number, digits=1):
@@ -95,7 +95,7 @@ def test_purchase_and_release_spend_what_was_granted_together(place, monkeypatch
         "",
         "none",
     ]
-    said = start(monkeypatch, *ANSWERS[:3], *lists, "1", delta, "1", "n")
+    said = start(monkeypatch, *ANSWERS[:3], *lists, "1", delta, "100000", "1", "n")
 
     assert said.status == 0, said.err
     balance = Ledger.open("patients.budget.db").balance()
@@ -105,7 +105,7 @@ def test_purchase_and_release_spend_what_was_granted_together(place, monkeypatch
 
 
 def test_lists_of_texts_leave_half_of_delta_to_the_rest(place, monkeypatch):
-    said = start(monkeypatch, *ANSWERS, "1", "0", "1e-9", "1", "n")
+    said = start(monkeypatch, *ANSWERS, "1", "0", "1e-9", "100000", "1", "n")
 
     assert said.status == 0, said.err
     assert "write a number above 0" in said.err
@@ -290,6 +290,47 @@ def test_a_list_of_few_texts_names_no_people_whatever_it_is_called(place, monkey
     start(monkeypatch, *[""] * 6, table=["t.csv"])
 
     assert Schema.load_draft("t.schema.json").unit_label == "row"
+
+
+SMALL = ("1", "1e-9", "600")  # a budget under which noise hides most of 600 rows
+VISITS = ("patient,stay,cost", *(f"P{row // 3},{row % 40},{row % 90}" for row in range(600)))
+
+
+def test_what_noise_will_hide_is_told_and_cured_before_anything_is_spent(place, monkeypatch):
+    (place / "t.csv").write_text("\n".join(VISITS))
+    told = "of stay, cost; you have about 600."
+
+    said = start(monkeypatch, *[""] * 6, *SMALL, "given", "0..40", "0..90; step 1", "none", *SMALL, "", table=["t.csv"])
+
+    assert (said.status, (place / "t.budget.db").exists()) == (130, False)
+    assert told in said.err
+    assert "one: use one row of each person" in said.err
+    schema = Schema.load_draft("t.schema.json")
+    assert (schema.field("cost").maximum, schema.field("cost").resolution, schema.unit_label) == (90, 1, "patient:5")
+
+
+def test_by_enter_fewer_rows_of_each_person_come_before_noise_that_hides_most(place, monkeypatch):
+    (place / "t.csv").write_text("\n".join(VISITS))
+
+    said = start(monkeypatch, *[""] * 6, *SMALL, "", "budget", "4", *[""] * 20, table=["t.csv"])
+
+    assert said.status == 0, said.err
+    assert Schema.load("t.learned.json").unit_label == "patient:1"
+    assert said.err.count("What then?") == 0  # it is asked on stdout
+    assert said.out.count("What then?") == 2
+    assert "two debits" in said.err
+    assert said.err.index("you have about 600") < said.err.index("ledger init")
+
+
+def test_nobody_is_told_to_run_a_step_that_follows_by_itself(place, monkeypatch):
+    (place / "t.csv").write_text("\n".join(VISITS))
+
+    said = start(monkeypatch, *[""] * 30, table=["t.csv"])
+    alone = lapwing("schema", "learn", "t.csv", "--schema", "t.schema.json", "--epsilon", "1", "-o", "new.json")
+
+    assert "$ lapwing schema learn" in said.err
+    assert "Next:" not in said.out + said.err
+    assert "Next: `lapwing synthesize" in alone.out
 
 
 def test_every_entry_of_the_catalogue_is_a_field_and_names_its_source():

@@ -1,7 +1,9 @@
 """Questions in a terminal, asked until there is an answer."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import NoReturn, TypeVar
 
 import typer
@@ -9,6 +11,23 @@ import typer
 from lapwing.errors import visible
 
 T = TypeVar("T")
+
+_GUIDED: ContextVar[bool] = ContextVar("guided", default=False)
+
+
+@contextmanager
+def guiding() -> Iterator[None]:
+    """Run commands of which the next one follows by itself."""
+    before = _GUIDED.set(True)
+    try:
+        yield
+    finally:
+        _GUIDED.reset(before)
+
+
+def is_guided() -> bool:
+    """Tell whether the next command follows by itself: whoever is told to run it would pay twice."""
+    return _GUIDED.get()
 
 
 class _Wrong(Exception):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lapwing.cli import options
+from lapwing.cli.asking import is_guided
 from lapwing.cli.console import Say, is_quiet, repeating, speaker
 from lapwing.cli.looking import look_first
 from lapwing.cli.options import option
@@ -164,7 +165,7 @@ def _summary(found: "LearnedDomain", table: "Source", output: Path, account: Seq
         "",
         *describe_certificate(found.certificate).lines("cost"),
         *(note.text for note in found.notes),
-        f"Next: {_next(found, ' '.join(words_of(table)), output, account)}",
+        *([] if is_guided() else [f"Next: {_next(found, ' '.join(words_of(table)), output, account)}"]),
     ]
 
 

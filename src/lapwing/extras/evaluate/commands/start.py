@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lapwing.cli.asking import above_zero, ask_until_answered, number, positive, tell
+from lapwing.cli.asking import above_zero, ask_until_answered, guiding, number, positive, tell, wrong
 from lapwing.cli.looking import remember
 from lapwing.cli.options import misuse, option
 from lapwing.cli.tables import Data, Database, Sql, given_table, given_words, words_of
@@ -19,10 +19,12 @@ from lapwing.version import install_command
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from lapwing.model.certificate.notices import Notice
     from lapwing.schema.purchases import Purchase
     from lapwing.schema.schemas import Schema
 
 _MOST_MISFITS = 0.05  # fewer than end a release, by noisy counts
+_MOST_HIDDEN = 0.25  # of the rows, at one end of a column or in one value
 
 
 def start(
@@ -44,7 +46,7 @@ def start(
         )
     tell(say("start.begin"))
     schema = _fitting(files, described_schema(files))
-    budget = _budget(schema, files)
+    schema, budget = _budget(schema, files)
     _open_ledger(schema, files, budget)
     used = _learned(schema, files, budget)
     _released(used, files, budget)
@@ -79,42 +81,91 @@ class _Budget:
 
         return _options(left_for_release(self.epsilon, self.delta, bought), self.delta)
 
-    def spent_by_purchase(self) -> list[str]:
-        """Return the options that spend a part of it on bounds and lists."""
+    def of_purchase(self) -> tuple[str, str | None]:
+        """Return ε and δ of the part that is spent on bounds and lists."""
         from lapwing.release.runs.shares import bought_share  # noqa: PLC0415
 
-        return _options(*bought_share(self.epsilon, self.delta, lists=self.lists))
+        return bought_share(self.epsilon, self.delta, lists=self.lists)
 
 
 def _options(epsilon: str, delta: str | None) -> list[str]:
     return ["--epsilon", epsilon, *([] if delta is None else ["--delta", delta])]
 
 
-def _budget(schema: "Schema", files: StartFiles) -> _Budget:
-    """Ask for the budget, show what it gives before any row is read, and open a ledger."""
+def _budget(schema: "Schema", files: StartFiles) -> "tuple[Schema, _Budget]":
+    """Ask for the budget, and show what it gives before any row is read; return it with the schema that it is for."""
     from lapwing.release.runs.learned.domains import needs_selection  # noqa: PLC0415
     from lapwing.release.runs.shares import USUAL_DELTA  # noqa: PLC0415
 
+    to_learn = any(field.blank for field in schema.columns) and not files["learned.json"].exists()
     tell(say("start.budget"))
+    if to_learn:
+        tell(say("start.two_debits"))
     epsilon = ask_until_answered("ε", "1", number)
     needs_delta = any(field.blank and needs_selection(field, {}) for field in schema.columns)
     question = say("start.delta_for_lists" if needs_delta else "start.delta")
     delta = ask_until_answered(question, USUAL_DELTA, above_zero if needs_delta else number)
     budget = _Budget(f"{epsilon:.12g}", None if delta == 0 else f"{delta:g}", needs_delta)
-    if not any(field.blank for field in schema.columns):
-        rows = ask_until_answered(say("start.rows"), "1000", positive)
-        planned = [
-            "plan",
-            "--schema",
-            files["schema.json"],
-            "--expected-rows",
-            rows,
-            *budget.spent_by_release(schema.purchases),
-        ]
-        _step(files, say("start.plan"), *planned)
-        if not typer.confirm(say("start.go_on"), default=True):
-            return _budget(schema, files)
-    return budget
+    if not to_learn and any(field.blank for field in schema.columns):
+        return schema, budget
+    rows = ask_until_answered(say("start.rows"), "1000", positive)
+    if to_learn:
+        return _foreseen(schema, files, budget, rows)
+    planned = ["plan", "--schema", files["schema.json"], "--expected-rows", rows]
+    _step(files, say("start.plan"), *planned, *budget.spent_by_release(schema.purchases))
+    return (schema, budget) if typer.confirm(say("start.go_on"), default=True) else _budget(schema, files)
+
+
+def _foreseen(schema: "Schema", files: StartFiles, budget: _Budget, rows: int) -> "tuple[Schema, _Budget]":
+    """Say where noise would hide much of what is to be learned, by settings alone, and ask what to do then."""
+    notices = _outlook(schema, budget)
+    hidden = [each for each in notices if each.fields["rows"] > _MOST_HIDDEN * rows]
+    if not hidden:
+        return schema, budget
+    for each in hidden:
+        tell(say("start.hidden", said=each.text, rows=rows))
+    worst = max(each.fields["rows"] for each in hidden)
+    enough = float(f"{float(budget.epsilon) * worst / (_MOST_HIDDEN * rows):.1g}")
+    unit = schema.privacy_unit
+    ways = ["one"] * (unit is not None and unit.max_rows > 1) + ["given", "budget", "on"]
+    for way in ways:
+        tell(f"  {way}: {say(f'start.way.{way}', epsilon=enough)}")
+    usual = "one" if "one" in ways else "on"
+    way = ask_until_answered(
+        say("start.what_then"), usual, lambda text: text if text in ways else wrong(", ".join(ways))
+    )
+    if way == "one" and unit is not None:
+        schema = replace(schema, privacy_unit=replace(unit, max_rows=1))
+        schema.save(files["schema.json"])
+        remember([files.table], schema)  # the look was at the same cells
+        return _foreseen(schema, files, budget, rows)
+    if way == "given":
+        named = {name: "" for each in hidden for name in each.fields["fields"]}
+        return _budget(_fitting(files, schema_asked_again(files, schema, named)), files)
+    return (schema, budget) if way == "on" else _budget(schema, files)
+
+
+def _outlook(schema: "Schema", budget: _Budget) -> "tuple[Notice, ...]":
+    """Return what learning would notice; nothing where it will be refused, in its own words."""
+    from lapwing.kernel.terms import Terms  # noqa: PLC0415
+    from lapwing.release.runs.learned.running import outlook  # noqa: PLC0415
+    from lapwing.release.runs.learned.settings import read_learn_settings  # noqa: PLC0415
+
+    try:
+        epsilon, delta = budget.of_purchase()
+        settings = read_learn_settings(
+            schema,
+            epsilon=epsilon,
+            delta=delta,
+            rho=None,
+            fields=None,
+            dictionaries=None,
+            quantile="0",
+            neighbours="add-remove",
+        )
+        return outlook(settings, Terms(relation=settings.relation, max_rows=schema.max_rows))
+    except LapwingError:
+        return ()
 
 
 def _open_ledger(schema: "Schema", files: StartFiles, budget: _Budget) -> None:
@@ -156,7 +207,7 @@ def _learned(schema: "Schema", files: StartFiles, budget: _Budget) -> Path:
     _step(
         files,
         say("start.learn"),
-        *("schema", "learn", files.table, "--schema", files["schema.json"], *budget.spent_by_purchase(), *named),
+        *("schema", "learn", files.table, "--schema", files["schema.json"], *_options(*budget.of_purchase()), *named),
         *("-o", place),
     )
     _settled(files, place)
@@ -219,7 +270,8 @@ def _step(files: StartFiles, title: str, *arguments: object) -> None:
 
     tell(f"\n{title}\n$ lapwing {shlex.join(command(words_of(files.table)))}")
     try:
-        files.run(command(given_words(files.table)))
+        with guiding():
+            files.run(command(given_words(files.table)))
     except LapwingError:
         tell(say("start.goes_on"))
         raise
