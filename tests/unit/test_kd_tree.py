@@ -1,7 +1,6 @@
 """Grid and KDTree: what they ask, the fit of their leaves, the model of their cells, and what releases keep."""
 
 import math
-import time
 from fractions import Fraction
 
 import numpy as np
@@ -22,14 +21,12 @@ from lapwing.kernel.room.room import Room
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.shared.trees.flows import CutColumn, cell_metric, flow_costs, is_line, level_sums
 from lapwing.mechanisms.shared.trees.trees import AxisSplit
-from lapwing.mechanisms.trees.kd_tree import accuracy
 from lapwing.mechanisms.trees.kd_tree.accuracy import counted_leaves
 from lapwing.mechanisms.trees.kd_tree.cells import (
     check_listable,
     fitted_weights,
     halving_tree,
     leaf_least_squares,
-    released_rows,
     weighted_cells,
 )
 from lapwing.mechanisms.trees.kd_tree.mechanism import Grid, KDTree, default_threshold, default_width
@@ -85,10 +82,6 @@ def test_lemma_10_is_the_papers_formula(relation, touched):
     assert decisions.threshold == math.floor(touched * deeper * math.log((2**h + 1000 * deeper) / 1e-6))
 
 
-SOLE = Schema.from_dict({"fields": [{**KIND, "categories": ["a"]}]})
-EXACT = Budget.pure(10**6)
-
-
 def filtered(**settings):
     """Return settings under which small noisy counts are left out."""
     return Grid(variant="paper", placement="uniform", **settings)
@@ -139,13 +132,6 @@ def brought(scale, cells, threshold):
     return total
 
 
-def test_one_category_alone_is_one_cell():
-    model, (answer,) = run(filtered(width=0.5, threshold=1), pl.DataFrame({"kind": ["a"] * 9}), SOLE, budget=EXACT)
-
-    assert (answer.question.tree.depth, answer.question.tree.cells) == (0, 1)
-    assert (model.atoms, model.rows) == (1, 9)
-
-
 def test_few_kept_rows_are_a_warning_and_a_share_in_the_certificate():
     data = frame_of(np.random.default_rng(1).random((400, 6)))
 
@@ -165,15 +151,6 @@ def test_a_filtered_table_has_no_deviation_of_its_sum_and_says_that_it_is_biased
     assert listed.height == 1
     assert listed["noise_sd"].to_list() == [None]
     assert any("too large on average" in each.text for each in release.certificate.accuracy)
-
-
-def test_a_huge_grid_with_its_default_threshold_is_no_trouble():
-    points = np.random.default_rng(1).normal(0.5, 1e-4, (2000, 6))
-
-    model, _ = run(filtered(width=2**-6), frame_of(points), unit_columns(6), expected_rows=2000)
-
-    assert model.atoms < 200
-    assert model.rows > 500
 
 
 def test_the_planned_error_bounds_the_mean_total_variation_of_the_cells():
@@ -201,7 +178,6 @@ def test_counts_that_are_not_one_per_leaf_are_refused(counts):
         leaf_least_squares(levels, np.array(counts, dtype=np.int64), 3.0, 1.0)
 
 
-NEEDED = {"required": True}
 MODEL_SIZE = {"name": "size", "type": "integer", "constraints": {"minimum": 0, "maximum": 6}, "special": [98, 99]}
 TWO = Schema.from_dict({"fields": [MODEL_SIZE, KIND]})
 MODEL_ROWS = pl.DataFrame(
@@ -252,20 +228,6 @@ def test_an_atom_lies_on_the_regular_codes_of_its_cell_or_on_reserved_ones(fine,
     model.validate(TWO)
 
 
-def test_the_centre_is_the_middle_code_of_an_ordered_column_only():
-    noisy = noisy_cells(TWO, MODEL_ROWS, 1.0, 1.0)
-    whole = weighted(TWO, noisy, np.ones(1), 9, "centre")
-    halves = noisy_cells(TWO, MODEL_ROWS, 0.9, 0.9)
-
-    cut = weighted(TWO, halves, np.ones(len(halves.counts)), 9, "centre")
-
-    assert (whole.laws["size"].starts.tolist(), whole.laws["size"].stops.tolist()) == ([3], [4])
-    assert (whole.laws["kind"].starts.tolist(), whole.laws["kind"].stops.tolist()) == ([0], [3])
-    spans = set(zip(cut.laws["size"].starts.tolist(), cut.laws["size"].stops.tolist(), strict=True))
-    assert {span for span in spans if span[1] <= 7} == {(0, 1), (2, 3), (4, 5), (6, 7)}
-    assert {span for span in spans if span[1] > 7} == {(7, 8), (8, 9), (9, 10)}
-
-
 @pytest.mark.parametrize(
     ("columns", "width", "codes"),
     [(1, 0.25, 2**30), (4, 0.25, 2**30), (5, 0.25, 1), (5, 0.5, 2**31), (6, 1.0, 2**32), (6, 0.125, 1)],
@@ -278,16 +240,6 @@ def test_rows_are_spread_up_to_four_columns_and_beyond_lie_in_the_middle_of_shor
 
     widths = model.laws["x0"].stops.astype(np.int64) - model.laws["x0"].starts
     assert set(widths.tolist()) == {codes}
-
-
-@pytest.mark.parametrize("weights", ["zeros", "none"])
-def test_no_positive_weight_gives_the_uniform_model(weights):
-    noisy = noisy_cells(TWO, MODEL_ROWS, 0.5, 0.5, threshold=10**6 if weights == "none" else None)
-
-    model = weighted(TWO, noisy, np.zeros(len(noisy.counts)), 4, None)
-
-    assert (model.atoms, model.rows) == (1, 4)
-    assert (int(model.laws["size"].laws.stops[0]), int(model.laws["kind"].laws.stops[0])) == (7, 3)
 
 
 @pytest.mark.parametrize(("fine", "coarse"), [(0.3, 0.3), (0.1, 1.0), (0.04, 0.5), (1.0, 1.0), (0.04, 1.0)])
@@ -317,33 +269,11 @@ def below(tree, counts, paths, level, cell, path):
     )
 
 
-def test_the_number_of_rows_is_the_public_one_or_the_sum_of_the_counts_from_0_on():
-    noisy = noisy_cells(TWO, MODEL_ROWS.clear(), 0.5, 0.5, seed=4)
-    sums = {int(noisy_cells(TWO, MODEL_ROWS.clear(), 1.0, 1.0, seed=seed).counts.sum()) for seed in range(8)}
-
-    assert min(sums) < 0
-    assert {released_rows(noisy_cells(TWO, MODEL_ROWS.clear(), 1.0, 1.0, seed=seed), None) for seed in range(8)} == {
-        max(0, each) for each in sums
-    }
-    assert released_rows(noisy, 7) == 7
-
-
 def test_a_fit_of_more_cells_than_can_be_listed_is_refused():
     with pytest.raises(CapacityError, match=r"lists all 2\*\*21.0 cells .* use variant='paper' or longer edges"):
         check_listable(halving_tree(unit_columns(3), 2**-7, 2**-7))
 
     check_listable(halving_tree(unit_columns(2), 2**-10, 2**-10))
-
-
-def test_a_wide_table_is_released_in_time_that_hardly_grows_with_its_levels():
-    schema, data = unit_columns(100), frame_of(np.random.default_rng(1).random((500, 100)))
-
-    start = time.process_time()
-    model, _ = run(KDTree(), data, schema, budget=Budget.pure(1), expected_rows=500)
-
-    # Measured 0.3 s; counting the cuts above each level anew, for each column and level, took 80 s.
-    assert time.process_time() - start < 20
-    model.validate(schema)
 
 
 SCHEMA = Schema.from_dict(
@@ -417,14 +347,6 @@ def test_a_list_of_all_cells_costs_what_their_table_costs(seed: int) -> None:
     other = flow_costs(level_sums(surplus[places][None], listed.metric.splits), listed.metric)
 
     assert other == pytest.approx(one)
-
-
-def test_a_tree_of_more_cells_than_are_listed_states_no_distance(monkeypatch: pytest.MonkeyPatch) -> None:
-    noisy = leaves_of(KDTree(coarse=0.5))
-
-    monkeypatch.setattr(accuracy, "MOST_LISTED", 20)
-
-    assert counted_leaves(noisy, SCHEMA) is None
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import time
 from dataclasses import replace
 from fractions import Fraction
 
@@ -13,7 +12,6 @@ from scipy import optimize
 
 import lapwing as lw
 from helpers.bits import SeededBits, ZeroNoiseBits
-from helpers.cases import spread
 from helpers.pmm_runs import frame_of, run, unit_columns
 from helpers.small_trees import cube_deltas
 from lapwing.errors import CapacityError, ParameterError
@@ -22,9 +20,7 @@ from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.questions.tree_counts.question import NoisyTree, TreeCounts
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.shared.trees import budget as share_search
-from lapwing.mechanisms.shared.trees import budget as tree_budget
 from lapwing.mechanisms.shared.trees.budget import (
-    DEEP_SHARE,
     bound_factor,
     chosen_depth,
     default_shares,
@@ -52,7 +48,6 @@ MIXED = Schema.from_dict(
     }
 )
 ROWS = pl.DataFrame({"size": ["0", "6", "6", "99", None, "3"] * 50, "kind": ["a", "b", "c", "c", "a", "b"] * 50})
-EXACT = [PMM(depth=6), PMM(depth=6, variant="paper"), PMM(depth=6, variant="paper", consistency="proportional")]
 
 
 def shares(model, schema):
@@ -62,20 +57,6 @@ def shares(model, schema):
     return table / table.sum()
 
 
-@pytest.mark.parametrize("mechanism", EXACT, ids=str)
-@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
-def test_without_noise_the_model_is_the_table(mechanism, relation):
-    # So large a budget that no noise is expected either: the default shrinks what it takes for noise.
-    model, _ = run(mechanism, ROWS, MIXED, budget=Budget.pure(10**4), relation=relation, expected_rows=300)
-
-    expected = np.zeros((9, 4))
-    for size, kind in [(0, 0), (6, 1), (6, 2), (7, 2), (8, 0), (3, 1)]:
-        expected[size, kind] = 1 / 6
-    assert shares(model, MIXED) == pytest.approx(expected)
-    assert model.rows == 300
-    assert model.atoms == 6
-
-
 @pytest.mark.parametrize(("rows", "epsilon", "depth"), [(1000, 1, 10), (1024, 1, 10), (1025, 1, 11), (100, "0.001", 0)])
 def test_the_papers_depth_is_the_logarithm_of_epsilon_times_rows(rows, epsilon, depth):
     data = frame_of(np.full((5, 1), 0.5))
@@ -83,22 +64,6 @@ def test_the_papers_depth_is_the_logarithm_of_epsilon_times_rows(rows, epsilon, 
     _, (answer,) = run(PMM(variant="paper"), data, unit_columns(1), budget=Budget.pure(epsilon), expected_rows=rows)
 
     assert len(answer.question.schedule) == depth
-
-
-@spread(
-    (("depth", "columns"), [(0, 1), (1, 1), (7, 1), (12, 2), (13, 2), (15, 3)]),
-    ("variant", ["default", "paper"]),
-    ("relation", ["add-remove", "replace-one"]),
-)
-def test_a_depth_that_is_given_is_the_depth_of_the_tree(depth, columns, variant, relation):
-    data = frame_of(np.full((40, columns), 0.3))
-
-    _, (answer,) = run(
-        PMM(depth=depth, variant=variant), data, unit_columns(columns), relation=relation, expected_rows=40
-    )
-
-    assert len(answer.question.schedule) == depth
-    assert answer.question.cost == Budget.pure(1)
 
 
 def test_a_depth_that_does_not_fit_is_refused_before_anything_is_asked():
@@ -113,16 +78,6 @@ def test_a_depth_that_does_not_fit_is_refused_before_anything_is_asked():
     ):
         with pytest.raises(CapacityError, match=r"depth=12 .* max_nodes=1000 nodes; depth=8 fits"):
             refuse()
-
-
-@pytest.mark.parametrize("variant", ["default", "paper"])
-def test_a_depth_that_is_chosen_stays_within_the_nodes(variant):
-    _, (answer,) = run(
-        PMM(variant=variant, max_nodes=1000), frame_of(np.full((9, 1), 0.5)), unit_columns(1), expected_rows=10**6
-    )
-
-    assert sum(np.prod(shape) for shape in answer.question.shapes) <= 1000
-    assert len(answer.question.schedule) in (7, 8)
 
 
 @pytest.mark.parametrize("mechanism", [PMM(depth=4), PMM(depth=4, variant="paper")], ids=str)
@@ -175,16 +130,6 @@ def test_columns_that_are_never_cut_are_counted_by_themselves():
     assert marginal(model, ["x3"], quarter)[3] / model.rows == pytest.approx(1, abs=0.01)
 
 
-def test_the_paper_s_tree_leaves_them_uniform():
-    schema, data = unit_columns(4), frame_of(np.full((50, 4), 0.9))
-
-    model, (answer,) = run(PMM(depth=2, variant="paper"), data, schema, expected_rows=50)
-
-    assert answer.question.columns == ("x0", "x1")
-    quarter = [evenly(schema.field("x3").domain, 4)]
-    assert marginal(model, ["x3"], quarter)[:4] / model.rows == pytest.approx([0.25] * 4)
-
-
 @pytest.mark.parametrize("variant", ["default", "paper"])
 def test_rows_outside_the_tree_do_not_shorten_the_stated_distance(variant):
     field = {"name": "x", "type": "number", "constraints": {"minimum": 0, "maximum": 1, "required": True}}
@@ -220,42 +165,6 @@ def test_a_rare_label_does_not_become_common():
 
     assert planned.lines[-1].columns == ("label",)
     assert release.query("label").filter(label="true")["share"].item() < 0.02  # the noise on a count is of scale 20
-
-
-def test_a_column_of_one_value_needs_no_tree():
-    schema = Schema.from_dict(
-        {"fields": [{"name": "x", "type": "number", "constraints": {"minimum": 3, "maximum": 3, "required": True}}]}
-    )
-
-    for relation in ("add-remove", "replace-one"):
-        model, (answer,) = run(PMM(), pl.DataFrame({"x": [3.0] * 20}), schema, relation=relation, expected_rows=20)
-        assert answer.question.cost == Budget.pure(1)
-        assert model.atoms == 1
-
-
-def test_the_centre_of_a_cell_is_one_code():
-    schema = unit_columns(1)
-
-    model, _ = run(
-        PMM(depth=2, placement="centre"),
-        frame_of(np.array([[0.1], [0.9]])),
-        schema,
-        bits=ZeroNoiseBits(),
-        expected_rows=2,
-    )
-
-    laws = model.laws["x0"].laws
-    assert laws.starts.tolist() == [2**29, 3 * 2**29, 5 * 2**29, 7 * 2**29]
-    assert (laws.stops - laws.starts == 1).all()
-
-
-def test_a_run_that_was_not_cut_from_its_missing_codes_stands_for_the_regular_ones():
-    fields = [{"name": "x", "type": "integer", "constraints": {"minimum": 0, "maximum": 3}}]
-    schema = Schema.from_dict({"fields": fields})
-
-    model, _ = run(PMM(depth=0), pl.DataFrame({"x": [None] * 5}), schema, bits=ZeroNoiseBits(), expected_rows=5)
-
-    assert shares(model, schema).tolist() == [0.25, 0.25, 0.25, 0.25, 0.0]
 
 
 @pytest.mark.parametrize("order", ["longest", "cycle"])
@@ -383,21 +292,6 @@ def test_counts_clipped_before_the_fit_are_seen_in_the_accuracy(monkeypatch):
     assert np.mean(errors["clipped"]) > 2 * np.mean(errors["raw"])
 
 
-@pytest.mark.parametrize(
-    "mechanism", [PMM(depth=18), PMM(depth=6), PMM(depth=6, variant="paper"), PMM(depth=0)], ids=str
-)
-@pytest.mark.parametrize("epsilon", [1e-6, 1, 1e5])
-def test_trees_of_every_size_and_budget_state_a_distance(mechanism, epsilon):
-    points = np.random.default_rng(1).random((500, 1))
-
-    release = lw.synthesize(frame_of(points), unit_columns(1), epsilon=epsilon, expected_rows=500, mechanism=mechanism)
-
-    stated = {each.code: each.value for each in release.certificate.accuracy}
-    assert set(stated) == {"noise_on_counts", "number_of_fitting_rows", "distance", "largest_cell"}
-    assert 0 < stated["distance"] <= 1
-    assert epsilon < 1e5 or stated["distance"] < 0.02 or mechanism.depth == 0
-
-
 NOTIONS = ("pure", "zcdp")
 ROOTS = ("noisy", "exact")
 cubes = pytest.mark.parametrize("dimension", [1, 2, 3])
@@ -480,18 +374,6 @@ def test_the_optimum_is_that_of_a_search_over_all_subsets(deltas: list, notion: 
     assert factor(deltas, shares, notion, root) == pytest.approx(best, rel=1e-5)
 
 
-@cubes
-@pytest.mark.parametrize("notion", NOTIONS)
-def test_deep_levels_share_a_tenth(dimension: int, notion: str) -> None:
-    shares = default_shares(cube_deltas(20, dimension), 9, notion)
-
-    # A deep share of 1/20 is rounded to the nearest 2^-20.
-    assert len(shares) == 14
-    assert [abs(shares[level] - DEEP_SHARE / 2) < Fraction(1, 2**20) for level in (11, 13)] == [True] * 2
-    assert [shares[level] for level in (10, 12)] == [0, 0]
-    assert abs(float(sum(shares[:10])) - 0.9) < 2e-6
-
-
 @notions
 @roots
 def test_the_depth_is_that_of_trying_every_depth(notion: str, root: str) -> None:
@@ -531,63 +413,13 @@ def test_the_dynamic_programme_finds_the_optimum_it_promises(notion: str, dimens
     assert refined <= reached
 
 
-@notions
-@roots
-@pytest.mark.parametrize(
-    "deltas",
-    [[1.0], [0.0], [0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [1.0, 0.0, 4.0, 0.0, 1e9, 1e-9], [1.0, 1e-12, 1.0], [1e-12] * 60],
-    ids=str,
-)
-def test_odd_deltas_still_give_the_deepest_level_a_share(deltas: list, notion: str, root: str) -> None:
-    shares = optimal_shares(deltas, notion, root)
-
-    nothing_to_ask = len(deltas) == 1 and root == "exact"
-    assert sum(shares) == (0 if nothing_to_ask else 1)
-    assert nothing_to_ask or shares[-1] > 0
-
-
-@notions
-def test_twenty_five_levels_take_milliseconds(notion: str) -> None:
-    spent = []
-    for attempt in range(3):
-        deltas = [1.0 + attempt / 1000, *cube_deltas(24, 2)]
-        start = time.process_time()
-        optimal_shares(deltas, notion)
-        spent.append(time.process_time() - start)
-
-    # About 6 ms; the limit is the builder's target.
-    assert min(spent) < 0.05
-
-
-def test_the_cache_is_bounded_and_hit_by_equal_numbers() -> None:
-    deltas = cube_deltas(7, 3)
-    first = optimal_shares(deltas, "pure")
-    hits = tree_budget._optimal.cache_info().hits
-
-    again = optimal_shares(np.array(deltas), "pure")
-
-    assert again is first
-    assert tree_budget._optimal.cache_info().hits == hits + 1
-    assert tree_budget._optimal.cache_info().maxsize == tree_budget.CACHED_TREES
-
-
 @pytest.mark.parametrize("deltas", [[], [1.0, -1.0], [1.0, math.nan], [math.inf], [1.0] * 200], ids=len)
 def test_impossible_deltas_are_refused(deltas: list) -> None:
     with pytest.raises(ParameterError, match="deltas must be"):
         optimal_shares(deltas, "pure")
 
 
-def test_the_paper_needs_every_delta() -> None:
-    with pytest.raises(ParameterError, match="every delta above 0"):
-        paper_scales([1.0, 0.0], "pure", 1.0)
-
-
 @pytest.mark.parametrize("depth", [-1, 3])
 def test_a_depth_outside_the_tree_is_refused(depth: int) -> None:
     with pytest.raises(ParameterError, match="from 0 to 2"):
         default_shares([1.0, 1.0, 1.0], depth, "pure")
-
-
-def test_depths_need_one_resolution_per_level() -> None:
-    with pytest.raises(ParameterError, match="one per level"):
-        chosen_depth([1.0, 1.0], [1.0], 0.1, "pure")

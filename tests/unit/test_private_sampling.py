@@ -647,27 +647,6 @@ def test_no_solver_finds_a_lower_value(is_linear):
         assert float(value) == pytest.approx(other, abs=1e-5)  # what SLSQP leaves
 
 
-def test_a_program_without_limits_is_its_unconstrained_minimum():
-    assert exact_minimum(fractions([2, 1]), fractions([-3, 4]), [], []) == [Fraction(3, 2), Fraction(0)]
-
-
-def test_many_equal_limits_do_not_make_it_cycle():
-    """Every limit binds in the solution: all ratios are tied."""
-    rows = [fractions([1] * 6)] * 9 + [fractions([-1] * 6)] * 9
-
-    found = exact_minimum(fractions([1] * 6), fractions([0] * 6), rows, fractions([3] * 9 + [-3] * 9))
-
-    assert found == [Fraction(1, 2)] * 6
-
-
-def test_fractions_are_scaled_and_not_rounded():
-    tiny = Fraction(1, 10**40)
-
-    found = exact_minimum([Fraction(1)], [-tiny], [[Fraction(-1)]], [-tiny / 3])
-
-    assert found == [tiny / 3]
-
-
 def test_more_rows_than_the_budget_allows_are_refused_before_the_debit(tmp_path):
     mechanism, settings = lw.PrivateSampling(degree=1, floor=0.5, draws=99), {"neighbours": "replace-one", "epsilon": 2}
     message = r"^draws must be at most \d+ for epsilon .*, 3 columns, degree 1 and a table of .*, got 99; draw no more"

@@ -14,7 +14,7 @@ from scipy.optimize import linprog
 from scipy.stats import binom
 
 import lapwing as lw
-from helpers.bits import SeededBits, ZeroNoiseBits
+from helpers.bits import SeededBits
 from helpers.pmm_runs import frame_of, refused, run, unit_columns
 from lapwing.errors import CapacityError, ParameterError
 from lapwing.kernel.budget.budget import Budget
@@ -72,33 +72,6 @@ def test_a_box_is_cut_into_equal_runs_of_each_column(columns, wanted, shape):
     assert all((sides == 1).all() and sides.size == shape[0] - 1 for sides in cells.sides)
 
 
-def test_columns_of_few_values_leave_their_share_to_the_others():
-    few = {"name": "few", "type": "integer", "constraints": {"minimum": 0, "maximum": 3, "required": True}}
-    many = {"name": "many", "type": "integer", "constraints": {"minimum": 0, "maximum": 999, "required": True}}
-
-    cells = box_cells(Schema.from_dict({"fields": [few, many]}), 400, 1000)
-
-    assert cells.shape == (4, 100)
-    assert cells.diameter == pytest.approx(9 / 999)
-
-
-def test_two_values_categories_missing_and_special_values_are_layers():
-    flag = {"name": "flag", "type": "boolean", "constraints": {"required": True}}
-
-    cells = box_cells(Schema.from_dict({"fields": [SIZE, KIND, flag]}), 1000, 1000)
-
-    assert cells.axes == (0,)
-    assert cells.shape == (9, 3, 2)
-    assert [grouping.groups for grouping in cells.groupings] == [9, 4, 3]
-    assert cells.steps().tails.size == 6 * 3 * 2
-
-
-def test_one_cell_for_each_combination_is_counted_even_where_fewer_are_asked_for():
-    _, (answer,) = run(PSMM(cells=1), ROWS, MIXED)
-
-    assert answer.question.shape == (3, 4)
-
-
 @pytest.mark.parametrize(("epsilon", "cells"), [("0.01", 4), ("0.1", 16), (1, 128), (10, 2048)])
 def test_more_budget_gives_more_cells(epsilon, cells):
     data = frame_of(np.full((5, 1), 0.5))
@@ -123,14 +96,6 @@ def test_the_model_stands_for_the_sum_of_the_noisy_counts():
     assert model.rows == inside != 300
     assert model.weights.sum() == inside
     assert (model.weights > 0).all()
-
-
-def test_whole_counts_that_nothing_must_be_added_to_stay_whole():
-    points = np.random.default_rng(2).random((2000, 2))
-
-    model, _ = run(PSMM(cells=400), frame_of(points), unit_columns(2), bits=SeededBits(1))
-
-    assert (model.weights == np.rint(model.weights)).all()
 
 
 @pytest.mark.parametrize("columns", [1, 2])
@@ -190,38 +155,7 @@ def test_a_noisy_sum_of_nothing_gives_the_uniform_model_and_says_so():
     assert stated.value == 1.0
 
 
-def test_the_centre_of_a_cell_is_one_code():
-    model, _ = run(
-        PSMM(cells=4, placement="centre"), frame_of(np.array([[0.1], [0.9]])), unit_columns(1), bits=ZeroNoiseBits()
-    )
-
-    laws = model.laws["x0"].laws
-    assert laws.starts.tolist() == [2**29, 3 * 2**29, 5 * 2**29, 7 * 2**29]
-    assert (laws.stops - laws.starts == 1).all()
-
-
 # --------------------------------------------------------------------------------------------- statements and plans
-def test_a_release_states_a_distance_and_the_largest_cell():
-    data = frame_of(np.random.default_rng(1).random((3000, 2)))
-
-    release = lw.synthesize(data, unit_columns(2), epsilon=1, mechanism="psmm", seed=1)
-
-    stated = {statement.code: statement for statement in release.certificate.accuracy}
-    assert "With 95 % probability" in stated["distance"].text
-    assert stated["largest_cell"].value < stated["distance"].value < 0.3
-
-
-def test_a_release_of_uneven_sides_says_in_which_distance_its_measure_is_nearest():
-    few = {"name": "few", "type": "integer", "constraints": {"minimum": 0, "maximum": 3, "required": True}}
-    many = {"name": "many", "type": "integer", "constraints": {"minimum": 0, "maximum": 999, "required": True}}
-    data = pl.DataFrame({"few": [1, 2] * 500, "many": [3, 900] * 500})
-
-    release = lw.synthesize(data, {"fields": [few, many]}, epsilon=1, mechanism="psmm", seed=1)
-
-    (largest,) = (each for each in release.certificate.accuracy if each.code == "largest_cell_in_steps")
-    assert "nearest in a distance of steps between cells" in largest.text
-
-
 def test_less_error_is_expected_of_more_rows():
     few, many = (lw.plan(unit_columns(2), expected_rows=rows, epsilon=1, mechanism="PSMM") for rows in (10**3, 10**5))
 
@@ -325,12 +259,6 @@ def test_a_deficit_that_only_dearer_paths_reach_is_left(price, left):
     assert cover_deficits(np.array([3, 0, -1]), line([1, 1]), price=price).tolist() == left
 
 
-def test_cells_without_steps_stay_as_they_are():
-    nothing = np.zeros(0, dtype=np.int64)
-
-    assert cover_deficits(np.array([3, -1]), Steps(nothing, nothing, nothing), price=FAR).tolist() == [3, -1]
-
-
 @pytest.mark.parametrize("scale", [1, 2**33, 2**55])
 def test_huge_counts_are_moved_whole(scale):
     counts = np.array([5, -3, 7, -2, 1], dtype=np.int64) * scale + np.array([1, 0, 3, 2, 0])
@@ -366,17 +294,6 @@ def test_no_other_sequence_is_nearer(pairs):
     others = itertools.combinations_with_replacement(sorted(set(values.tolist())), len(values))
     assert (np.diff(result) >= 0).all()
     assert error(result, values, weights) == min(error(np.array(other), values, weights) for other in others)
-
-
-@given(st.lists(st.integers(-9, 9), min_size=1, max_size=40))
-def test_a_covered_line_keeps_its_sum_and_has_one_sign(counts):
-    counts = np.array(counts, dtype=np.int64)
-
-    result = cover_line(counts, np.ones(counts.size - 1, dtype=np.int64))
-
-    assert result.sum() == counts.sum()
-    assert (result * np.sign(counts.sum()) >= 0).all()
-    assert counts.sum() != 0 or not result.any()
 
 
 # -- Upper bounds of the bounded-Lipschitz norm of noise.
@@ -641,32 +558,6 @@ def test_a_metric_that_the_schema_has_not_is_refused_before_the_debit(metric, sa
         lw.plan({"fields": [*fields, far]}, expected_rows=100, epsilon=1, mechanism=PMM(metric=metric))
 
 
-BESIDE = [[1.0, 0.0], [0.0, -1.0]]
-BEYOND = np.diag([0.0, -1.0, 1.0])
-COSTS = {
-    "on a line of sum 0, its cumulative sums": ([3.0, -1.0, -4.0, 2.0], [[1, 2, 4]], 0.25, 0.25 * (3 + 2 * 2 + 4 * 2)),
-    "a sum is removed at the price 1": ([-2.0] * 4, [[1, 1, 1]], 0.25, 8.0),
-    "and so it is on a square": ([[3.0] * 2] * 2, [[1], [1]], 0.5, 12.0),
-    "cells of a square meet along the diagonal": (BESIDE, [[1], [1]], 0.5, 0.5),
-    # Halves go along the short side first, (1 + 1) / 2 * 2, then whole halves along the long one, 1 / 2 * 2 * 3.
-    "axes of other sides, one after the other": (BESIDE, [[2], [3]], 1.0, 1 * 2 + 1 * 3),
-    # One in the upper left block of 2 x 2, one alone in its block: spread, then blocks of 2 sides meet.
-    "a block beyond the grid has no noise of its own": (BEYOND, [[1, 1], [1, 1]], 1.0, 0.75 + 0.75 + 2 * 1.0),
-}
-
-
-@pytest.mark.parametrize("case", COSTS)
-def test_noise_costs_what_moving_it_by_hand_costs(case):
-    noise, lengths, side, cost = COSTS[case]
-
-    assert noise_transport([(np.array([[noise]]), [np.array(each) for each in lengths])], side).tolist() == [cost]
-
-
-def test_opposite_layers_meet_at_distance_1():
-    # 3 move onto the -4, and 1 is removed.
-    assert noise_transport([(np.array([[3.0, -2.0, -2.0]]), [])], 1.0).tolist() == [4.0]
-
-
 KINDS = Schema.from_dict(
     {"fields": [{"name": f"k{i}", "type": "string", "categories": list("abcdefghi")} for i in range(3)]}
 )
@@ -688,9 +579,3 @@ KINDS = Schema.from_dict(
 )
 def test_what_no_box_of_cells_can_hold_is_refused_before_the_debit(tmp_path, mechanism, schema, error, message):
     refused(tmp_path, mechanism, schema, error, message)
-
-
-def test_as_many_combinations_of_categories_as_cells_are_counted():
-    model, _ = run(PSMM(max_cells=1000), pl.DataFrame({"k0": ["a"], "k1": ["b"], "k2": ["c"]}), KINDS)
-
-    assert model.atoms <= 1000
