@@ -47,6 +47,7 @@ PATHS: Final = {
     "schemas": "lapwing.extras.evaluate.internal.schemas",
     "start command": "lapwing.extras.evaluate.commands.start:start",
     "statistics files": "lapwing.extras.connect.tables.statistics",
+    "statistics rows": "lapwing.extras.connect.tables.statistics_out",
     "studio command": "lapwing.extras.studio.commands.studio:studio",
     "text": "lapwing.present.shown:text",
     "workbooks": "lapwing.extras.connect.tables.workbooks",

@@ -89,15 +89,15 @@ SchemaOrNone = Annotated[
 ]
 RowsOut = Annotated[
     Path,
-    option("-o --output", "OUT", "Where the rows go: .parquet, .csv or .csv.gz; replaced if it is there."),
+    option("-o --output", "OUT", "Where the rows go: .parquet, .csv, .csv.gz, .sav or .dta; replaced if it is there."),
 ]
 RowsPlaces = Annotated[
     list[str],
     option(
         "-o --output",
         "OUT",
-        "Where the rows go: .parquet, .csv or .csv.gz, a folder OUT/ of Parquet files, or - (CSV to standard output); "
-        "replaced if it is there. Linked tables: one for each, or --into.",
+        "Where the rows go: .parquet, .csv, .csv.gz, .sav or .dta, a folder OUT/ of Parquet files, or - (CSV to "
+        "standard output); replaced if it is there. Linked tables: one for each, or --into.",
     ),
 ]
 RowsPlacesOrDefault = Annotated[
@@ -105,9 +105,9 @@ RowsPlacesOrDefault = Annotated[
     option(
         "-o --output",
         "OUT",
-        "Where the rows go: .parquet, .csv or .csv.gz, a folder OUT/ of Parquet files, or - (CSV to standard output); "
-        "replaced if it is there. Default: DATA.synthetic.csv or .parquet here, if new. Linked tables: one for each, "
-        "or --into.",
+        "Where the rows go: .parquet, .csv, .csv.gz, .sav or .dta, a folder OUT/ of Parquet files, or - (CSV to "
+        "standard output); replaced if it is there. Default: DATA.synthetic.csv or .parquet here, if new. Linked "
+        "tables: one for each, or --into.",
     ),
 ]
 Into = Annotated[

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 
 def write_rows(
-    frames: Iterator["pl.DataFrame"], target: Path, place: Path, metadata: Mapping[str, str] | None = None
+    frames: Iterator["pl.DataFrame"], schema: "Schema", target: Path, place: Path, metadata: Mapping[str, str]
 ) -> None:
-    """Write synthetic rows to the place kept for the target, a Parquet file with key-value metadata if need be."""
+    """Write synthetic rows to the place kept for the target, a Parquet file with key-value metadata."""
     from lapwing.rows.out import writers  # noqa: PLC0415
 
     with writing(target, stands_in=True):
-        writers.write_rows(frames, place, rows_format(target), metadata=metadata)
+        writers.write_rows(frames, place, rows_format(target), fields=schema.fields, metadata=metadata)
 
 
 def write_release_rows(rows: "RowsOut", target: Path, place: Path | None, *, quiet: bool) -> None:

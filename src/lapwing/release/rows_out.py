@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from lapwing.rows.given import GivenRows
+    from lapwing.schema.fields import Field
 
     Conditions = list[tuple[np.ndarray, GivenRows | None]]
 
@@ -150,7 +151,7 @@ def filled_frame(
     own = Schema(fields=tuple(schema.field(name) for name in names))
     rng = generator(chosen_seed(seeds[1] if seeds[0] is None else seeds[0]), "rows")
     frames = _given_frames(model, schema, conditions, rng)
-    rows = RowsOut(_count_of(conditions), None, lambda: (frame.select(names) for frame in frames))
+    rows = RowsOut(own.fields, _count_of(conditions), None, lambda: (frame.select(names) for frame in frames))
     return with_index_of(data, rows_frame(rows, own, layout_of(data, own) if source.form == "frame" else FrameLayout()))
 
 
@@ -266,10 +267,11 @@ ROWS_PER_FILE: Final = 2**22  # of a folder, where nothing else is asked for
 class RowsOut:
     """Rows that are asked for, before any is drawn.
 
-    chunks: they can be drawn in any order, by several threads and elsewhere; None where each stands for a row of a
-    table of conditions.
+    fields: their columns; chunks: they can be drawn in any order, by several threads and elsewhere; None where each
+    stands for a row of a table of conditions.
     """
 
+    fields: "tuple[Field, ...]"
     total: int
     chunks: RowChunks | None
     one_by_one: "Callable[[], Iterator[pl.DataFrame]]"
@@ -300,7 +302,7 @@ def rows_out(
         )
         count = check_row_count("the number of rows", given.model.rows if n is None else n)
         chunks = row_chunks(given.model, schema, count, rng, is_matched=given.is_matched)
-        return RowsOut(count, chunks, chunks.frames)
+        return RowsOut(schema.fields, count, chunks, chunks.frames)
     conditions = _read(where, schema)
     rows = _count_of(conditions)
     if n is not None and n != rows:
@@ -308,7 +310,7 @@ def rows_out(
             f"where has {rows} condition rows and gives a row for each, but n is {n!r}; leave n out", code="LW325"
         )
     frames = _given_frames(model, schema, conditions, rng)
-    return RowsOut(rows, None, lambda: frames)
+    return RowsOut(schema.fields, rows, None, lambda: frames)
 
 
 def rows_frame(rows: RowsOut, schema: Schema, layout: FrameLayout) -> Any:  # noqa: ANN401 - a frame of any kind
@@ -337,7 +339,8 @@ def write_to(rows: RowsOut, place: Path, name: Path, *, rows_per_file: int = ROW
 
     threads, written = workers(), progress_counter(rows.total, WRITING["first"])
     if not place.is_dir():
-        writers.write_rows(_count_frames(rows.frames(threads), written), place, rows_format(name))
+        frames = _count_frames(rows.frames(threads), written)
+        writers.write_rows(frames, place, rows_format(name), fields=rows.fields)
         return
     frames_per_file = _frames_per_file(rows_per_file)
     if rows.chunks is None:

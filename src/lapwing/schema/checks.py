@@ -233,6 +233,20 @@ def _of_one_sort(name: str, kind: str, listed: tuple[Any, ...]) -> tuple[Any, ..
     )
 
 
+def check_labels(name: str, labels: object, values: Sequence[Any]) -> tuple[tuple[str, str], ...]:
+    """Return the labels of the values that a field has, in their order."""
+    if not labels:
+        return ()
+    given = {}
+    for pair in of_field(name, {"labels": labels}).listed("labels"):
+        own = of_field(name, {"labels": pair})
+        own.listed("labels", 2, 2)
+        value, said = own.texts("labels")
+        given[value] = said
+    keys = map(category_key, values)
+    return tuple((key, given[key]) for key in keys if given.get(key))
+
+
 def check_missing_values(name: str, values: object, categories: tuple[Any, ...] | None) -> tuple[str, ...]:
     """Return the texts that are read as missing; none may be a category as well."""
     listed = of_field(name, {"missingValues": values}).texts("missingValues")

@@ -15,6 +15,7 @@ from lapwing.schema.checks import (
     SCALES,
     check_bound,
     check_categories,
+    check_labels,
     check_missing_values,
     check_name,
     check_resolution,
@@ -81,6 +82,9 @@ class Field:
         Which branches unordered categories form.
     description : str
         Free text.
+    labels : tuple of pairs of str, default ()
+        What categories and special values mean: their text, such as "1", and a label, such as "female". Those of
+        other values are left out.
     missing_values : tuple of str, default ("",)
         Texts that are read as missing.
     unlisted : str or None
@@ -121,6 +125,7 @@ class Field:
     reading: Reading = PLAIN
     open: bool = False
     target: bool = False
+    labels: tuple[tuple[str, str], ...] = ()
     # Derived once, as a hierarchy may cut 10**6 codes; None where there is none or a draft leaves it blank.
     _domain: Domain | None = dataclasses.field(init=False, repr=False, compare=False, default=None)
 
@@ -147,6 +152,7 @@ class Field:
         }
         for key, value in normal.items():
             object.__setattr__(self, key, value)
+        object.__setattr__(self, "labels", check_labels(name, self.labels, (*(categories or ()), *self.special)))
         _check_together(self)
         cuts = _in_branches(self)
         if not (self.identifier or self.blank):

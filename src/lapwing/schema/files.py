@@ -12,7 +12,7 @@ from lapwing.schema.checks import EXCLUSIVE, RANGED_TYPES, check_name, field_err
 from lapwing.schema.fields import Field, FieldType, PrivacyUnit
 from lapwing.schema.groupings.category_trees import tree_to_dict
 from lapwing.schema.reading import DIALECT_KEYS, READING_KEYS, Dialect, dialect_from, reading_from
-from lapwing.schema.scalars import category_key, quote
+from lapwing.schema.scalars import category_key, finite_number, quote
 from lapwing.schema.typed import EXAMPLES, TypedObject, check_object
 
 # -- Schemas as files.
@@ -41,6 +41,7 @@ def fingerprint_of(found: Mapping[str, Any]) -> str:
 
 # -- Plain Python values in the file format: fields and privacy unit.
 
+_Labels = tuple[tuple[str, str], ...]
 
 TABLE_KEYS: Final = (
     *("fields", "name", "draft", "privacyUnit", "missingValues", "questions", "purchases", "weight", "rules"),
@@ -48,14 +49,15 @@ TABLE_KEYS: Final = (
 )
 _SETTINGS: Final = {
     "categoriesOrdered": "ordered",
-    **{key: key for key in ("provenance", "special", "resolution", "scale", "hierarchy", "description", "unlisted")},
+    **{key: key for key in ("provenance", "resolution", "scale", "hierarchy", "description", "unlisted")},
 }
 """Keys of a field that hold one of its settings as it is, and the setting."""
 
 ROLES: Final = ("identifier", "target")
 
 FIELD_KEYS: Final = (
-    *("name", "type", "constraints", "categories", "role", "missingValues", "domain", *_SETTINGS, *READING_KEYS),
+    *("name", "type", "constraints", "categories", "special", "role", "missingValues", "domain"),
+    *(*_SETTINGS, *READING_KEYS),
 )
 CONSTRAINT_KEYS: Final = ("minimum", "maximum", "enum", "required", *EXCLUSIVE)
 _INNER_KEYS: Final = {
@@ -113,7 +115,8 @@ def field_from(value: object, table_missing_values: object = None) -> Field:
     if source.get("type") == "year":  # Table Schema's: a whole number by another name
         source = {**source, "type": "integer"}
     constraints = inclusive(name, source, constraints)
-    categories = _categories(name, source, constraints)
+    categories, labels = _categories(name, source, constraints)
+    special, meant = _labelled(of_field(name, source).listed("special"))
     role, missing_values = source.get("role"), source.get("missingValues")
     if role not in (None, *ROLES):
         known = " or ".join(f'"{each}"' for each in ROLES)
@@ -125,6 +128,8 @@ def field_from(value: object, table_missing_values: object = None) -> Field:
         **{setting: constraints.get(setting) for setting in ("minimum", "maximum", "required")},
         **{setting: source.get(key) for key, setting in _SETTINGS.items()},
         "categories": categories,
+        "special": special or None,
+        "labels": (*labels, *meant) or None,
         **({} if role is None else {role: True}),
         "missing_values": missing_values,
         "reading": reading_from(name, source),
@@ -135,7 +140,7 @@ def field_from(value: object, table_missing_values: object = None) -> Field:
 
 def field_to_dict(field: Field, table_missing_values: tuple[str, ...]) -> dict[str, Any]:
     """Return a field in the file format, in normal form; what a draft leaves open is written as null."""
-    categories = None if field.categories is None else list(field.categories)
+    categories, labels = field.categories, dict(field.labels)
     is_open = categories is None and not field.identifier
     is_bounded = is_open and field.type in RANGED_TYPES
     # Both bounds, also blank ones, where the domain depends on them.
@@ -147,10 +152,10 @@ def field_to_dict(field: Field, table_missing_values: tuple[str, ...]) -> dict[s
         "name": field.name,
         "type": field.type,
         "role": next((role for role in ROLES if getattr(field, role)), None),
-        "categories": categories,
+        "categories": None if categories is None else _with_labels(categories, labels),
         "categoriesOrdered": field.ordered or None,
         "constraints": constraints or None,
-        "special": list(field.special) or None,
+        "special": _with_labels(field.special, labels) or None,
         "resolution": field.resolution,
         "scale": "log" if field.scale == "log" else None,
         "hierarchy": None if field.hierarchy is None else tree_to_dict(field.hierarchy),
@@ -177,21 +182,45 @@ def table_dialect(value: object) -> Dialect:
     return dialect_from(TypedObject.of({} if value is None else value, "dialect").only(DIALECT_KEYS).values)
 
 
-def _categories(name: str, source: Mapping[str, Any], constraints: Mapping[str, Any]) -> tuple[Any, ...] | None:
-    """Return the values of ``categories`` or ``constraints.enum``; given both, they must hold the same values."""
+def _categories(
+    name: str, source: Mapping[str, Any], constraints: Mapping[str, Any]
+) -> tuple[tuple[Any, ...] | None, _Labels]:
+    """Return values and labels of ``categories`` or ``constraints.enum``; if both are given, they must be equal."""
     found = [
-        _category_values(name, of_field(name, given).listed(key))
+        (_category_values(name, values), labels)
         for key, given in (("categories", source), ("enum", constraints))
         if given.get(key) is not None
+        for values, labels in [_labelled(of_field(name, given).listed(key))]
     ]
-    if len(found) == 2 and set(map(category_key, found[0])) != set(map(category_key, found[1])):
+    if len(found) == 2 and set(map(category_key, found[0][0])) != set(map(category_key, found[1][0])):
         raise field_error(name, "categories and enum list different values; remove one of the lists", "LW213")
-    return found[0] if found else None
+    return found[0] if found else (None, ())
 
 
-def _category_values(name: str, listed: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return the categories as scalars, taking ``value`` of Table Schema 2's {"value":.., "label":..}."""
-    values = tuple(value.get("value") if isinstance(value, Mapping) else value for value in listed)
+def _labelled(listed: tuple[Any, ...]) -> tuple[tuple[Any, ...], _Labels]:
+    """Return values and their labels, as they stand or as Table Schema 2 has them: {"value":.., "label":..}."""
+    labelled = [each for each in listed if isinstance(each, Mapping)]
+    if not labelled:
+        return listed, ()
+    said = ((each.get("value"), each.get("label")) for each in labelled)
+    labels = tuple(
+        (category_key(cast("Any", value)), label)
+        for value, label in said
+        if isinstance(label, str) and (isinstance(value, str | bool) or finite_number(value) is not None)
+    )
+    return tuple(each.get("value") if isinstance(each, Mapping) else each for each in listed), labels
+
+
+def _with_labels(values: tuple[Any, ...], labels: Mapping[str, str]) -> list[Any]:
+    """Return values as a file has them; those with a label as objects."""
+    if not labels:
+        return list(values)
+    keys = [(value, labels.get(category_key(value))) for value in values]
+    return [value if label is None else {"value": value, "label": label} for value, label in keys]
+
+
+def _category_values(name: str, values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the categories as scalars."""
     if set(map(type, values)) <= {str, int, bool}:
         return values  # a list may hold 10**6 values: no second look at the usual ones
     for value in values:

@@ -185,7 +185,17 @@ def multiples(codes: np.ndarray, first: Fraction, grid: Fraction, last: int) -> 
 
 _LISTED: Final = 3
 """Runs of codes that a label names before it says how many there are."""
+_MEANT: Final = 100
+"""Values whose labels are shown."""
 _SHOWN_LETTERS: Final[dict[object, int]] = {"year": len("2020"), "month": len("2020-12"), "day": len("2020-12-31")}
+
+
+def described(field: Field) -> str:
+    """Return what is said of a field, and what its values mean."""
+    meant = [f"{value} = {said}" for value, said in field.labels]
+    more = [f"and {len(meant) - _MEANT} more"] if len(meant) > _MEANT else []
+    values = "; ".join([*meant[:_MEANT], *more])
+    return f"{field.description} ({values})" if field.description and values else field.description or values
 
 
 def label(grouping: Grouping, field: Field, group: int) -> str:

@@ -47,6 +47,7 @@ def anonymize(
     about = output.with_name(output.name + ".anonymous.json")
 
     from lapwing.api.anonymize import anonymize as anonymous_of  # noqa: PLC0415
+    from lapwing.schema.schemas import Schema  # noqa: PLC0415
 
     with whole_files([output, about], [path for path in (table.file, schema) if path is not None]) as places:
         with busy("grouping", quiet=is_quiet(context, quiet)):
@@ -63,7 +64,7 @@ def anonymize(
                 seed=seed,
             )
         text = json.dumps(made.to_dict(), indent=2)
-        write_rows(iter([made.data]), output, places[0], metadata={_KEY: text})
+        write_rows(iter([made.data]), Schema.load(schema), output, places[0], {_KEY: text})
         places[1].write_text(text + "\n", encoding="utf-8")
     say = speaker(context, quiet)
     say(made.notice)

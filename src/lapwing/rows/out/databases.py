@@ -139,7 +139,7 @@ def write_files(
     chunks: Iterable[Chunk], tables: Sequence[TableOut], files: Mapping[str, tuple[Path, Format]]
 ) -> dict[str, int]:
     """Write chunks, as `write_database` takes them, to a file for each table; return the number of rows of each."""
-    return _fill_tables(_files(files), chunks, tables)
+    return _fill_tables(_files(files, {table.name: table.fields for table in tables}), chunks, tables)
 
 
 def _fill_tables(
@@ -216,7 +216,7 @@ def _check_names(tables: Sequence[TableOut]) -> None:
 
 
 @contextlib.contextmanager
-def _files(files: Mapping[str, tuple[Path, Format]]) -> Iterator[_Opened]:
+def _files(files: Mapping[str, tuple[Path, Format]], fields: Mapping[str, tuple[Field, ...]]) -> Iterator[_Opened]:
     beside = next(iter(files.values()))[0].parent
     with tempfile.TemporaryDirectory(prefix=".", dir=beside) as spool:
         parts: dict[str, list[Path]] = {name: [] for name in files}
@@ -228,7 +228,7 @@ def _files(files: Mapping[str, tuple[Path, Format]]) -> Iterator[_Opened]:
 
         yield _Opened(insert)
         for name, (place, form) in files.items():
-            write_rows(map(pl.read_ipc, parts[name]), place, form)
+            write_rows(map(pl.read_ipc, parts[name]), place, form, fields=fields[name])
 
 
 # -- Databases. Nobody reads a file before it is whole, and it is thrown away where anything fails.

@@ -16,14 +16,17 @@ from typing import TYPE_CHECKING, Final, Literal, get_args
 
 from lapwing.atomic import flush_folder, unwritable, writing
 from lapwing.errors import DataError, LapwingWarning, ParameterError, visible, warn
+from lapwing.on_demand import extra
 from lapwing.rows.out.staging import alone_in, staging_folder
 from lapwing.schema.scalars import is_encodable
 
 if TYPE_CHECKING:
     import polars as pl
 
-Format = Literal["parquet", "csv", "csv.gz"]
+Format = Literal["parquet", "csv", "csv.gz", "sav", "dta"]
 
+STATISTICS: Final[Collection[Format]] = ("sav", "dta")
+"""Those of SPSS and Stata, which an extra writes."""
 _FORMATS: Final[tuple[Format, ...]] = get_args(Format)
 _PART: Final = re.compile(r"part-\d{5,}\.parquet")
 
@@ -46,9 +49,12 @@ def rows_format(file: Path) -> Format:
     found = _format(file)
     if found is None:
         raise ParameterError(
-            f"the name of the rows' file must end in .parquet or .csv (also .csv.gz), got {file.name!r}; rename it",
+            "the name of the rows' file must end in .parquet or .csv (also .csv.gz, .sav, .dta), got "
+            f"{file.name!r}; rename it",
             code="LW114",
         )
+    if found in STATISTICS:
+        extra("statistics files").statistics_library(f".{found}")  # refused here where it is not installed
     return found
 
 

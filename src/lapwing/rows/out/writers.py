@@ -5,7 +5,7 @@ import gzip
 import os
 import re
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -18,8 +18,9 @@ from polars.io.plugins import register_io_source
 
 from lapwing.atomic import unwritable
 from lapwing.errors import LapwingError
+from lapwing.on_demand import extra
 from lapwing.rows.out.decode import decode_column
-from lapwing.rows.out.outputs import Format, part_name
+from lapwing.rows.out.outputs import STATISTICS, Format, part_name
 from lapwing.rows.threads import in_order
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import Schema
@@ -67,15 +68,24 @@ def library_of(kind: "Kind") -> Iterator[None]:
 
 
 def write_rows(
-    frames: Iterator[pl.DataFrame], path: Path, format: Format, *, metadata: Mapping[str, str] | None = None
+    frames: Iterator[pl.DataFrame],
+    path: Path,
+    format: Format,
+    *,
+    fields: Sequence[Field] = (),
+    metadata: Mapping[str, str] | None = None,
 ) -> None:
-    """Write frames, at least one, to one file, without holding them all; a CSV file has no place for metadata."""
+    """Write frames, at least one, to one file, without holding them all but in one of SPSS or Stata.
+
+    fields: whose labels the latter get; metadata: for a Parquet file, as others have no place for it.
+    """
     first = next(frames, None)
     assert first is not None, "there is at least one frame, without rows if need be"
     writers: dict[Format, Callable[..., None]] = {
         "parquet": partial(_write_parquet, metadata),
         "csv": partial(_write_csv, False),
         "csv.gz": partial(_write_csv, True),
+        **dict.fromkeys(STATISTICS, partial(_write_statistics, format, fields)),
     }
     write = writers[format]
     try:
@@ -123,6 +133,12 @@ def _write_csv(is_zipped: bool, first: pl.DataFrame, frames: Iterator[pl.DataFra
         first.write_csv(stream)
         for frame in frames:
             frame.write_csv(stream, include_header=False)
+
+
+def _write_statistics(
+    format: Format, fields: Sequence[Field], first: pl.DataFrame, frames: Iterator[pl.DataFrame], path: Path
+) -> None:
+    extra("statistics rows").write_statistics(chain((first,), frames), path, f".{format}", fields)
 
 
 def _write_parquet(

@@ -1,7 +1,4 @@
-"""What files of SPSS, Stata and SAS say beside their rows: names, labels, codes and missing values. No row is read.
-
-Written labels of codes stand in a field's description, as rows hold the codes.
-"""
+"""What files of SPSS, Stata and SAS say beside their rows: names, labels, codes and missing values. No row is read."""
 
 import re
 from collections.abc import Mapping
@@ -24,7 +21,6 @@ from lapwing.schema.fields import Field, FieldType
 from lapwing.schema.named_files import PROGRAMS
 from lapwing.schema.scalars import category_key
 
-_LABELS_SHOWN: Final = 100
 _PERIODS: Final = {"w": "weeks", "q": "quarters", "h": "half-years", "b": "days of a business calendar"}
 """Periods of Stata beside months, which are whole numbers."""
 
@@ -145,13 +141,6 @@ def _field(found: _Variable, remarks: Remarks, lacks: list[Lack]) -> Field:
         ordered=is_list and found.measure == "ordinal",
         special=() if is_list or kind == "string" else codes,
         missing_values=missing_texts(codes if is_list else None, ["", *found.missing]),
-        description=_described(found),
+        description=found.label,
+        labels=tuple((category_key(code), said) for code, said in found.labels.items()),
     )
-
-
-def _described(found: _Variable) -> str:
-    """Return the label of a column, and what its codes mean."""
-    meant = [f"{code} = {said}" for code, said in found.labels.items()]
-    more = [f"and {len(meant) - _LABELS_SHOWN} more"] if len(meant) > _LABELS_SHOWN else []
-    codes = "; ".join([*meant[:_LABELS_SHOWN], *more])
-    return f"{found.label} ({codes})" if found.label and codes else found.label or codes

@@ -76,25 +76,24 @@ def time_scale(program: str, written: str) -> TimeScale | None:
     return None
 
 
-def statistics_reader(path: Path) -> Callable[..., Any]:
-    """Return the function of pyreadstat, imported when first needed, that reads a file of this suffix."""
-    suffix = path.suffix.lower()
+def statistics_library(suffix: str) -> Any:  # noqa: ANN401 - it has no types
+    """Return pyreadstat, imported when first needed, for files of this suffix."""
     try:
         import pyreadstat  # noqa: PLC0415 - an extra
     except ImportError:
         pass
     else:
-        readers: dict[str, Any] = {
-            ".dta": pyreadstat.read_dta,
-            ".sas7bdat": pyreadstat.read_sas7bdat,
-            ".xpt": pyreadstat.read_xport,
-        }
-        found: Callable[..., Any] = readers.get(suffix) or pyreadstat.read_sav
-        return found
-    said = (
-        f"files of {PROGRAMS[suffix]} are read by pyreadstat, which is not installed; run {install_command('connect')}"
-    )
+        return pyreadstat
+    said = f"files of {PROGRAMS[suffix]} need pyreadstat, which is not installed; run {install_command('connect')}"
     raise LapwingError(said, code="LW701")
+
+
+def statistics_reader(path: Path) -> Callable[..., Any]:
+    """Return the function of pyreadstat that reads a file of this suffix."""
+    suffix = path.suffix.lower()
+    library, names = statistics_library(suffix), {".dta": "dta", ".sas7bdat": "sas7bdat", ".xpt": "xport"}
+    found: Callable[..., Any] = getattr(library, f"read_{names.get(suffix, 'sav')}")
+    return found
 
 
 def _encoding_of(path: Path, read: Callable[..., Any]) -> str:

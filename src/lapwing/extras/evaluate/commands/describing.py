@@ -229,13 +229,14 @@ def _field(asked: _Asked, field: "Field", before: "Field | None" = None) -> "Fie
     before: what was said of it, and did not fit.
     """
     from lapwing.schema.catalogue import entries_for  # noqa: PLC0415
+    from lapwing.schema.values import described  # noqa: PLC0415
 
     seen, book = asked.seen.get(field.name), asked.book
     whole = replace(field, provenance="public")
     is_in_book = field.name in book.fields
     if is_in_book:
         missing = ", ".join(text for text in field.missing_values if text)
-        said = visible(f"{field.description[:_BOOK_SHOWN]}{f'; missing: {missing}' if missing else ''}")
+        said = visible(f"{described(field)[:_BOOK_SHOWN]}{f'; missing: {missing}' if missing else ''}")
         tell(f"  code book: {said}")
     if before is None and (field.type == "boolean" or (is_in_book and field.name not in book.unsure)):
         return whole

@@ -27,6 +27,7 @@ from lapwing.present.document import (
     visible_label,
 )
 from lapwing.schema.schemas import Schema
+from lapwing.schema.values import described
 
 DRAWN: Final = 40  # columns with a chart, the worst first; all are in the table
 OPEN: Final = 12  # charts that are shown at once; the others are folded away
@@ -42,9 +43,9 @@ def columns_section(found: Findings, schema: Schema) -> Section:
     """Return the section *Single columns*: charts of at most 40 columns, those that differ most, and a table of all."""
     distances, floors = _differences(found)
     order = sorted(found.overlays.columns, key=lambda each: -distances[each.column])
-    described = {column.name: column.description for column in schema.columns}
+    meant = {column.name: described(column) for column in schema.columns}
     drawable = [each for each in order if max(each.real.sum(), each.synthetic.sum()) > 0]
-    charts = [_chart(each, (distances, floors), described[each.column]) for each in drawable[:DRAWN]]
+    charts = [_chart(each, (distances, floors), meant[each.column]) for each in drawable[:DRAWN]]
     table = _table(found, [each.column for each in order], distances, floors)
     left = len(order) - len(charts)
     more = say("columns.more", drawn=count_text(DRAWN, "worst column"), left=left) if left > 0 else ""

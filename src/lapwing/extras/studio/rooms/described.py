@@ -22,6 +22,7 @@ from lapwing.rows.entry import source_of
 from lapwing.schema.changes import open_keys
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import Schema
+from lapwing.schema.values import described
 
 FIRST: Final = "schema.first.json"
 """The schema as the job began with it."""
@@ -152,7 +153,7 @@ def cards(schema: Schema) -> list[Card]:
             is_name=field.identifier,
             values=in_words(field),
             count_of_values=count_of(field),
-            description=field.description,
+            description=described(field),
             provenance="" if field.identifier else field.provenance,
             open=() if field.identifier else open_keys(field),
             is_poor=is_poor(field),
