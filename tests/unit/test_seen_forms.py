@@ -26,7 +26,7 @@ def seen(epsilon=10, **counts):
 
 def told(counts, kind="text", has_commas=False, epsilon=10):
     """Return the type, step and form of a column of such counts."""
-    found = column_of("x", kind, seen(epsilon, **counts), has_commas=has_commas)
+    found = column_of("x", kind, seen(epsilon, **counts), has_commas=has_commas, has_texts=False)
     if found is None:
         return None
     own = found.reading
@@ -92,3 +92,14 @@ def test_a_column_without_values_is_told_from_one_that_noise_hides():
     assert seen(missing=1000).is_empty
     assert not seen(missing=1000, text=100).is_empty
     assert not seen(missing=1, epsilon=1).is_empty
+
+
+def test_a_column_has_a_value_in_every_row_where_noise_leaves_few_others():
+    def is_required(**counts):
+        return column_of("x", "text", seen(1, **counts), has_commas=False, has_texts=True).required
+
+    assert is_required(whole=1000)
+    assert not is_required(whole=1000, missing=20)
+    assert not is_required(whole=1000, text=20)
+    assert is_required(text=1000, whole=20)
+    assert not is_required(whole=50)

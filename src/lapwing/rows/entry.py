@@ -160,6 +160,11 @@ class Source(Origin):
         # What PyArrow calls a schema is all that is needed of its tables, batches and datasets.
         return self.table.schema.empty_table() if self.kind == "pyarrow" else self.table
 
+    @property
+    def held(self) -> dict[str, Held]:
+        """What the types of its columns say of their cells, where it has types."""
+        return dict(source_of(self.typed)._reader.types)
+
     def names(self, schema: Schema) -> list[str]:
         """Return the names of the columns, of several files those of the first."""
         if self.form == "files":

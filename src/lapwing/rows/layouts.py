@@ -79,6 +79,11 @@ def public_columns(source: Source, dialect: Dialect | None) -> dict[str, Column]
     found.update((str(name), "text") for name, dtype in types.items() if dtype == nw.Unknown)
     if source.kind == "pandas":
         found.update((name, "text") for name, dtype in _dtypes(source) if _GUESSED.fullmatch(dtype))
+    for name, held in ((str(name), held) for name, held in source.held.items()):
+        if held in ("none", "several"):
+            found[name] = "none"
+        elif held != "any" and found[name] == "string":  # categories that are no texts
+            found[name] = "text"
     return found
 
 
@@ -199,6 +204,8 @@ def _dtypes(source: Source) -> Iterable[tuple[str, str]]:
 
 def _polars_name(dtype: Any) -> str:  # noqa: ANN401 - the class of a type, or one of its values
     name = getattr(dtype, "__name__", type(dtype).__name__)
+    if isinstance(dtype, pl.Decimal):
+        return f"Decimal({dtype.precision}, {dtype.scale})"
     return f"Datetime[{dtype.time_unit}{_zone(dtype.time_zone)}]" if isinstance(dtype, pl.Datetime) else str(name)
 
 
@@ -212,7 +219,8 @@ def _arrow_name(dtype: Any) -> str:  # noqa: ANN401 - a pyarrow DataType, which 
     if pa.types.is_timestamp(dtype):
         return f"timestamp[{dtype.unit}{_zone(dtype.tz)}]"
     is_text = pa.types.is_large_string(dtype) or pa.types.is_string(dtype) or pa.types.is_string_view(dtype)
-    return str(dtype) if is_text or pa.types.is_primitive(dtype) else "null"
+    is_noted = is_text or pa.types.is_primitive(dtype) or pa.types.is_decimal(dtype)
+    return str(dtype) if is_noted else "null"
 
 
 def _pandas_name(dtype: Any) -> str:  # noqa: ANN401 - a pandas dtype, which has no static type

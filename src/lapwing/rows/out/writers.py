@@ -183,7 +183,9 @@ _MOST_CATEGORIES: Final = 2**16
 
 _WHOLE: Final = re.compile(r"u?int(8|16|32|64)")
 _MOMENT: Final = re.compile(r"(?:datetime64|Datetime|timestamp)\[(s|ms|us|ns)(?:, ([^]]+))?\]")
+_DECIMAL: Final = re.compile(r"[Dd]ecimal(?:128|256)?\((\d+), (\d+)\)")
 _EXACT: Final = 2**53  # whole numbers up to here are floats
+_MOST_DIGITS: Final = 38
 _EXACT_SHORT: Final = 2**24  # of 32 bits
 _MOST_MICROSECONDS: Final = np.iinfo(np.int64).max // 1000
 """Of moments that are counted in nanoseconds."""
@@ -285,6 +287,16 @@ class _Column:
         return steps == 0 or bool(steps * max(map(abs, ends)) <= _EXACT_SHORT * abs(ends[1] - ends[0]))
 
     @property
+    def decimal(self) -> pl.Decimal | None:
+        """The layout's decimals; None where it has none here, or they do not hold the schema's values."""
+        found = _DECIMAL.match(self.declared)
+        if found is None or not self.cells.dtype.is_numeric() or self.field.identifier:
+            return None
+        digits, places = int(found[1]), int(found[2])
+        holds = digits <= _MOST_DIGITS and max(map(abs, self.ends().to_list())) < 10 ** (digits - places) - 1
+        return pl.Decimal(digits, places) if holds else None
+
+    @property
     def fits_float(self) -> bool:
         """Whether each whole number of the schema's column is a float of 64 bits."""
         return all(abs(value) <= _EXACT for value in self.ends().to_list())
@@ -311,6 +323,8 @@ def _in_polars(column: _Column) -> pl.Series:
         return cells if zone is None else cells.dt.replace_time_zone("UTC").dt.convert_time_zone(zone)
     if cells.dtype.is_temporal() or cells.dtype == pl.String:
         return cells
+    if column.decimal is not None:
+        return cells.cast(column.decimal)
     kinds = {"bool": pl.Boolean, "float32": pl.Float32, "float64": pl.Float64}
     whole = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64)
     return cells.cast({**kinds, **{kind.__name__.lower(): kind for kind in whole}}[column.scalar])
@@ -330,6 +344,8 @@ def _in_arrow(column: _Column) -> "pa.ChunkedArray":
     if column.cells.dtype.is_temporal():
         is_date = column.cells.dtype == pl.Date and of.startswith("date")
         return found.cast(pa.type_for_alias(of)) if is_date else found
+    if column.decimal is not None:
+        return column.cells.cast(column.decimal).to_frame().to_arrow(compat_level=pl.CompatLevel.oldest()).column(0)
     named = of if column.scalar == "string" and of in {"large_string", "string_view"} else column.scalar
     return found.cast(pa.type_for_alias(named))
 

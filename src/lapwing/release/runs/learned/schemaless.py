@@ -205,8 +205,10 @@ def learn_schema(settings: SchemalessSettings, open_table: OpenTable) -> Learned
     tests, budget = settings.learning.split([_FORMS * len(asked), weight or 1])
     seen = _ask_forms(asked, dialect, tests, open_table)
     has_commas = dialect is not None and dialect.delimiter == ";"
-    told = {name: column_of(name, columns[name], forms, has_commas=has_commas) for name, forms in seen.items()}
-    types = {name: told.get(name) or guess for name, guess in guesses.items()}
+    types = guesses | {
+        name: column_of(name, columns[name], forms, has_commas=has_commas, has_texts=has_texts)
+        for name, forms in seen.items()
+    }
 
     fields = {name: field for name, field in types.items() if field is not None}
     blank = [field for field in fields.values() if field.blank]
@@ -220,14 +222,16 @@ def learn_schema(settings: SchemalessSettings, open_table: OpenTable) -> Learned
     fields |= {field.name: field for learned in found for field in learned.fields}
     hidden = tuple(name for name, field in fields.items() if field.blank or field.categories == (field.unlisted,))
     statements = (each for learned in found for each in learned.statements)
-    notes = (each for learned in found for each in learned.notes)
+    notes = [each for learned in found for each in learned.notes]
+    empty = {name for name, forms in seen.items() if forms.is_empty}
+    empty.update(each.fields["field"] for each in notes if each.code == "unread_as_it_was")
     return LearnedSchema(
         fields=tuple(field for name, field in fields.items() if name not in hidden),
         assumed=(Notice("types_public", {"share": float(settings.share)}),),
         statements=tuple(each for each in statements if each.fields["field"] not in hidden),
         dialect=dialect or PLAIN_FILE,
         notes=(
-            *_left_out(columns, types, hidden, {name for name, forms in seen.items() if forms.is_empty}),
+            *_left_out(columns, types, hidden, empty),
             *(each for each in notes if each.fields["field"] not in hidden),
         ),
     )
