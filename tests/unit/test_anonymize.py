@@ -19,11 +19,8 @@ from helpers.cases import spread
 from helpers.linked_homes import SCHEMA
 from helpers.linked_runs import coded_rows
 from helpers.naive_truncation import kept_of_unit
-from lapwing.anonymous import microaggregation as group_moves
 from lapwing.anonymous.covariance_loss import equipartition, theorem_partition
 from lapwing.anonymous.microaggregation import (
-    axis_blocks,
-    improve_partition,
     information_loss,
     local_search,
     mdav,
@@ -341,25 +338,6 @@ def test_odd_tables_get_groups_of_at_least_the_size(name, size):
     assert 0.0 <= information_loss(ODD_TABLES[name], labels) <= 100.0 + 1e-9
 
 
-def test_large_groups_are_split_first():
-    x = np.random.default_rng(4).normal(size=(100, 2))
-
-    labels = improve_partition(x, np.zeros(100, dtype=np.int64), 5)
-
-    assert 15 <= len(np.bincount(labels)) <= 20
-    assert information_loss(x, labels) < information_loss(x, mdav(x, 5))
-
-
-def test_a_search_that_ended_higher_is_thrown_away(monkeypatch):
-    x = np.random.default_rng(5).normal(size=(20, 2))
-    good = practical_partition(x, 4)
-    monkeypatch.setattr(
-        "lapwing.anonymous.microaggregation.local_search", lambda x, labels, size, share: np.arange(20) % 5
-    )
-
-    assert improve_partition(x, good, 4).tolist() == good.tolist()
-
-
 def clustered(rows, clusters, columns, seed):
     """Return points of tight clusters whose sizes are no multiples of anything."""
     rng = np.random.default_rng(seed)
@@ -402,55 +380,12 @@ def test_a_group_between_two_clusters_is_dissolved_into_them_and_others_stay():
     assert dissolved(x[:3], labels[:3], lambda _: np.empty((0, 2), dtype=np.int64)).tolist() == [0, 0, 0]
 
 
-def test_records_of_large_groups_trade_with_those_towards_the_other_group(monkeypatch):
-    x = np.random.default_rng(6).normal(size=(60, 2))
-    start = np.arange(60) // 20
-    every = information_loss(x, local_search(x, start, 20))
-    monkeypatch.setattr(group_moves, "_CANDIDATES", 4)
-
-    few = information_loss(x, local_search(x, start, 20))
-
-    # Both are local optima; four candidates a side find one of the same height.
-    assert few < 0.8 * information_loss(x, start)
-    assert few == pytest.approx(every, rel=0.1)
-
-
-def test_a_record_leaves_a_group_larger_than_it_must_be():
-    x = np.array([[0.0], [1.0], [9.0], [10.0], [11.0]])
-
-    labels = local_search(x, np.array([0, 0, 0, 1, 1]), 2)
-
-    assert labels.tolist() == [0, 0, 1, 1, 1]
-
-
 def test_no_record_leaves_a_group_of_the_least_size():
     x = np.array([[0.0], [9.0], [10.0], [11.0]])
 
     labels = local_search(x, np.array([0, 0, 1, 1]), 2)
 
     assert np.bincount(labels).tolist() == [2, 2]
-
-
-@pytest.mark.parametrize(("share", "unit"), [(0.5, 1), (0.4, 3), (0.6, 5)])
-def test_blocks_hold_every_point_once_and_are_neither_large_nor_small(share, unit):
-    x = np.random.default_rng(7).normal(size=(1003, 5))
-
-    blocks = axis_blocks(x, 60, share=share, unit=unit)
-
-    assert np.sort(np.concatenate(blocks)).tolist() == list(range(1003))
-    sizes = [block.size for block in blocks]
-    assert max(sizes) <= 60
-    assert min(sizes) >= 20
-    assert sum(size % unit > 0 for size in sizes) <= 1
-    assert all((np.diff(block) > 0).all() for block in blocks)
-
-
-def test_blocks_are_cut_across_the_longest_direction():
-    x = np.random.default_rng(8).normal(size=(200, 2)) @ np.array([[10.0, 10.0], [-0.1, 0.1]])
-
-    low, high = sorted((x[block].sum(axis=1) for block in axis_blocks(x, 100)), key=np.min)
-
-    assert low.max() < high.min()
 
 
 def tarragona(shared_data):

@@ -2,7 +2,6 @@
 
 import itertools
 import json
-import time
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +13,6 @@ from hypothesis import strategies as st
 from lapwing.errors import CapacityError, ParameterError, SchemaError
 from lapwing.kernel.questions.questions import RECORDS
 from lapwing.schema.fields import Field
-from lapwing.schema.groupings.category_trees import Prefixes, branches, depth_first, tree_cuts
 from lapwing.schema.groupings.domains import Domain
 from lapwing.schema.groupings.grouping import Grouping, evenly, identity, interval_grouping, lookup, prefix_grouping
 from lapwing.schema.groupings.hierarchies import Hierarchy, diameters, hierarchy, merge_groups
@@ -23,13 +21,6 @@ from lapwing.schema.values import label, labels, run_labels
 
 DAYS = Domain(10, 1, missing=True, ordered=True, continuous=False)
 LINE = Domain(2**32, 0, missing=True, ordered=True, continuous=True)
-
-
-@pytest.mark.parametrize(("groups", "regular"), [(1, 1), (2, 2), (3, 2), (10, 8), (2**20 + 5, 2**20), (2**24, 2**24)])
-def test_a_continuous_domain_is_cut_into_the_largest_power_of_two(groups: int, regular: int) -> None:
-    grouping = evenly(LINE, groups)
-
-    assert (grouping.kind, grouping.regular) == ("shift", regular)
 
 
 def test_runs_are_exact_on_the_largest_domain() -> None:
@@ -330,14 +321,6 @@ def codes(*categories, kind="string", **hierarchy):
     return Field(name="dx", type=kind, categories=categories, hierarchy=hierarchy)
 
 
-def test_parents_gather_branches_of_any_depth() -> None:
-    parents = {"250.01": "250", "250.02": "250", "250": "endocrine", "240": "endocrine", "401": "heart", "402": "heart"}
-    field = codes("401", "250.01", "V70", "240", "402", "250.02", parents=parents)
-
-    assert field.categories == ("401", "402", "250.01", "250.02", "240", "V70")
-    assert field.domain.cuts == ((2, 5), (4,))
-
-
 def test_numbers_are_named_by_their_text() -> None:
     field = codes(70, 12, 71, 11, kind="integer", prefixes=[1])
     decimal = codes(2.5, 1.0, 3.0, kind="number", parents={"2.5": "odd", "3": "odd"})
@@ -420,19 +403,6 @@ def test_prefixes_cut_as_the_same_branches_listed_as_parents_do(seed) -> None:
 
     assert by_prefix.categories == by_parent.categories
     assert by_prefix.domain == by_parent.domain
-
-
-def test_a_million_codes_are_put_in_order_in_seconds() -> None:
-    keys = [f"{(at * 7_368_787) % 10**6:06d}" for at in range(10**6)]
-
-    begin = time.perf_counter()
-    found = branches("dx", Prefixes((1, 3)), keys)
-    order = depth_first(found)
-    cuts = tree_cuts(found[order])
-
-    assert time.perf_counter() - begin < 20
-    assert [len(tier) for tier in cuts] == [9, 990]
-    assert sorted(order.tolist()) == list(range(10**6))
 
 
 CUTS = [((),), ((0,),), ((9,),), ((3, 3),), ((4, 3),), ((3,), (3,))]

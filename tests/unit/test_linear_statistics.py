@@ -15,15 +15,12 @@ from helpers.flag_tables import FLAG, flags, frame_of_flags, latent_rows
 from helpers.pmm_runs import refused, run
 from lapwing.errors import CapacityError, LapwingError, ParameterError
 from lapwing.kernel.budget.budget import Budget
-from lapwing.kernel.questions.cell_sums.question import NoisySums
 from lapwing.kernel.questions.linear_statistics.question import LinearStatistics as Question
-from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
 from lapwing.kernel.questions.questions import RECORDS
 from lapwing.mechanisms.registry import settings_of
 from lapwing.mechanisms.shared.base import Mechanism
 from lapwing.mechanisms.vectors.linear_statistics import mechanism as linear
 from lapwing.mechanisms.vectors.linear_statistics import statistics
-from lapwing.mechanisms.vectors.linear_statistics.densities import least_error
 from lapwing.mechanisms.vectors.linear_statistics.mechanism import LinearStatistics
 from lapwing.mechanisms.vectors.linear_statistics.points import points_of
 from lapwing.mechanisms.vectors.linear_statistics.statistics import weighted_statistics
@@ -302,15 +299,6 @@ def test_the_certificate_names_the_largest_certified_error_of_each_table_and_sta
     assert values["spread_of_weights"] == pytest.approx(100 / values["effective_points"])
 
 
-def test_other_releases_have_no_certified_errors():
-    release = lw.synthesize(frame_of_flags(ROWS), FOUR, epsilon=1, mechanism="Independent", seed=1)
-
-    with pytest.raises(
-        ParameterError, match="certified errors are known for releases of LinearStatistics, this one is of"
-    ):
-        release.certified_errors()
-
-
 def two_way_program(seed, points, scale):
     """Return the cells of all two-way tables of eight dependent bits at points, noisy shares, and true shares."""
     rng = np.random.default_rng(seed)
@@ -337,24 +325,6 @@ def test_both_solvers_agree_within_their_gaps_and_the_program_fits_the_noisy_tar
     assert even.error - even.gap > 0.8 * best.error
 
 
-def test_points_with_the_same_statistics_share_their_weight():
-    matrix = csr_array(np.array([[0.0, 1.0, 0.0, 1.0, 1.0], [0.5, -0.5, 0.5, 0.5, -0.5]]))
-
-    weights = minimax_density(matrix, np.array([0.6, 0.0])).weights
-
-    assert weights[[0, 2]] == pytest.approx([weights[0]] * 2, abs=1e-6)
-    assert weights[[1, 4]] == pytest.approx([0.25] * 2, abs=1e-6)
-
-
-def test_a_bound_with_the_sign_turned_is_none():
-    matrix, targets = csr_array([[0.0, 1.0]]), np.array([3.0])
-
-    right, wrong = least_error(matrix, targets, np.array([-5.0])), least_error(matrix, targets, np.array([5.0]))
-
-    assert right == pytest.approx(2.0)
-    assert wrong == 0.0
-
-
 WEIGHTED_ROWS = 400
 SCHEMA = Schema.from_dict(make.schema({"a": bool, "b": bool, "c": ["x", "y", "z"], "n": (0, 999)}, required=True))
 
@@ -370,33 +340,6 @@ def table():
 
 def codes():
     return {name: each.astype(np.int64) for name, each in all_codes(code_table(table(), SCHEMA), SCHEMA).items()}
-
-
-@pytest.mark.parametrize("mu", ["microaggregation", "independent", "adaptive"])
-def test_on_the_rows_of_the_table_the_statistics_are_what_was_answered(mu):
-    release = lw.synthesize(table(), SCHEMA, mechanism=lw.LinearStatistics(degree=1, mu=mu, points=50), rho=10**9)
-    bought = release.noisy[:-4]
-
-    matrix, targets = weighted_statistics(bought, codes(), SCHEMA, (release.noisy[-1].noise.sd, WEIGHTED_ROWS))
-
-    linear_answers = [each for each in bought if not (isinstance(each, NoisySums) and len(each.values) == 1)]
-    assert matrix.shape[0] >= len(linear_answers) > 3
-    weights = np.abs(matrix).max(axis=1).toarray().ravel()
-    is_whole = weights > 0
-    assert np.abs(matrix.mean(axis=1) - targets)[is_whole].max() < 0.01 * weights.max()
-
-
-def test_a_statistic_of_twice_the_noise_has_half_the_weight():
-    release = lw.synthesize(table(), SCHEMA, mechanism="Independent", rho=1)
-    first = next(each for each in release.noisy if isinstance(each, NoisyCounts))
-
-    one, other = (
-        weighted_statistics([first], codes(), SCHEMA, (first.noise.sd * part, WEIGHTED_ROWS))[0].max()
-        for part in (1, 0.5)
-    )
-
-    assert one == pytest.approx(1)
-    assert other == pytest.approx(0.5)
 
 
 def test_products_that_would_take_too_long_are_left_out(monkeypatch):

@@ -19,7 +19,6 @@ from helpers.cases import spread
 from helpers.kept import Kept
 from helpers.resolved import FIELDS, SIZES, answer_of, column_of, dense_laws
 from lapwing.kernel.budget.budget import Budget
-from lapwing.kernel.questions.questions import RECORDS
 from lapwing.kernel.room.room import Room
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.adaptive.candidates import resolved_column
@@ -36,7 +35,6 @@ from lapwing.mechanisms.adaptive.one_way import (
     is_staged,
     next_parts,
     one_way_table,
-    parts_that_stand_out,
     search_parts,
     search_steps,
     stage_questions,
@@ -44,7 +42,7 @@ from lapwing.mechanisms.adaptive.one_way import (
 from lapwing.mechanisms.shared.one_way import one_way_grouping
 from lapwing.rows.source import code_table
 from lapwing.schema.fields import Field
-from lapwing.schema.groupings.grouping import Grouping, identity
+from lapwing.schema.groupings.grouping import identity
 from lapwing.schema.schemas import Schema
 
 AMOUNT = {"name": "amount", "type": "integer", "constraints": {"minimum": -1000, "maximum": 10**6}, "special": [-9999]}
@@ -206,18 +204,6 @@ def test_rows_of_misfits_are_shared_out_among_the_regular_cells() -> None:
     assert tables[1].masses.sum() == pytest.approx(4000)
 
 
-def test_categories_of_an_empty_branch_get_nothing_and_those_of_a_full_one_keep_their_shares() -> None:
-    tables, _, answers = asked(table(3000), costs=[Budget.pure("0.1")] * 5)
-
-    masses, found = tables[4].masses, table(3000)["code"]
-
-    # Noise of scale 12.5 on 80 codes: alone, empty codes would keep some 500 rows; of three branches they keep few.
-    assert masses.sum() == pytest.approx(3000, abs=300)
-    assert masses[:2].tolist() == pytest.approx([(found == "A00").sum(), (found == "A01").sum()], rel=0.15)
-    assert masses[10:40].sum() < 150
-    assert len(answers_of(answers, "code")) == 3
-
-
 def test_the_noise_that_is_stated_is_that_of_all_stages() -> None:
     tables, _, answers = asked(table(3000))
 
@@ -265,67 +251,11 @@ EVERY_FIELD_SOMEHOW = pytest.mark.parametrize(
 )
 
 
-def codes_near(field):
-    """Return codes on both sides of every boundary of the counted cells, and all reserved codes."""
-    domain = field.domain
-    starts, stops, _ = one_way_grouping(field, 128).pieces()
-    inner = (starts + stops) // 2
-    return np.unique(np.concatenate((starts, inner, stops - 1, np.arange(domain.values, domain.size))))
-
-
 def run_edges(column):
     """Return all ends of pieces of a column's laws."""
     return np.unique(
         np.concatenate([part for laws in (column.base, column.within) for part in (laws.starts, laws.stops)])
     )
-
-
-@EVERY_FIELD_SOMEHOW
-def test_axis_sizes_agree_with_the_public_groupings(field, how) -> None:
-    column = column_of(field, **how)
-
-    assert column.name == field.name
-    assert column.has_misfit == field.required
-    assert len(column.axis.levels) == len(column.groupings)
-    for size, grouping in zip(column.axis.sizes, column.groupings, strict=True):
-        assert grouping.groups == size + int(field.required)
-        assert (grouping.values, grouping.reserved) == (field.domain.values, field.domain.reserved)
-        assert RECORDS.read(Grouping, RECORDS.write(grouping)) == grouping
-    assert column.axis.sizes[0] == column.axis.base.size == column.within.count
-
-
-@EVERY_FIELD_SOMEHOW
-def test_levels_of_the_axis_say_what_the_groupings_do_to_codes(field, how) -> None:
-    column, codes = column_of(field, **how), codes_near(field)
-    codes = codes[codes < field.domain.last + int(field.domain.missing)]
-
-    finest = column.groupings[0].apply(codes)
-
-    for level, grouping in zip(column.axis.levels, column.groupings, strict=True):
-        assert grouping.apply(codes).tolist() == level[finest].tolist()
-
-
-@EVERY_FIELD_SOMEHOW
-def test_groups_are_few_and_reserved_codes_stay_alone(field, how) -> None:
-    column, domain = column_of(field, **how), field.domain
-
-    reserved = np.arange(domain.values, domain.size)
-    for size, grouping in zip((512,) * column.common + SIZES, column.groupings, strict=False):
-        assert grouping.regular <= size
-        assert grouping.apply(reserved).tolist() == list(range(grouping.regular, grouping.groups))
-    assert column.groupings[-1].regular <= SIZES[-1]
-    for fine, coarse in itertools.pairwise(column.groupings):
-        assert coarse.regular < fine.regular
-
-
-@EVERY_FIELD_SOMEHOW
-def test_laws_of_groups_mixed_by_their_masses_are_the_law_of_the_column(field, how) -> None:
-    column = column_of(field, **how)
-    edges = run_edges(column)
-
-    mixed = (column.axis.base / column.axis.base.sum()) @ dense_laws(column.within, edges)
-
-    np.testing.assert_allclose(mixed, dense_laws(column.base, edges)[0], rtol=1e-9, atol=1e-15)
 
 
 @EVERY_FIELD_SOMEHOW
@@ -472,22 +402,6 @@ def test_the_last_level_tells_only_what_is_missing_or_special_where_anything_can
         assert column.axis.sizes[-1] == 1 + others
 
 
-def test_whole_numbers_keep_their_ends_and_zero_on_their_own() -> None:
-    grouping = one_way_grouping(FIELDS["integer, wide"], 128)
-
-    starts, stops, _ = grouping.pieces()
-    alone = set(starts[stops - starts == 1].tolist())
-    assert {0, 10, 10**9 + 10} <= alone
-    assert 128 <= grouping.regular <= 133
-
-
-def test_zero_has_no_cell_where_it_is_out_of_bounds() -> None:
-    grouping = one_way_grouping(FIELDS["integer, special"], 128)
-
-    starts, stops, _ = grouping.pieces()
-    assert starts[stops - starts == 1].tolist() == [0, 499, 500, 501, 502, 503]
-
-
 @pytest.mark.parametrize(("values", "sd"), [(11, 10.0), (11, 60.0), (16, 25.0), (6, 60.0)])
 def test_a_few_rare_values_do_not_come_back_many_times_as_wide_as_they_were(values, sd) -> None:
     field = Field(name="x", type="integer", minimum=0, maximum=values - 1, required=True)
@@ -502,16 +416,6 @@ def test_a_few_rare_values_do_not_come_back_many_times_as_wide_as_they_were(valu
         found.append(np.sqrt(np.cov(np.arange(values), aweights=masses, ddof=0)))
 
     assert np.mean(found) < 1.5 * true
-
-
-def test_values_that_most_rows_share_alike_are_only_projected() -> None:
-    field = Field(name="x", type="integer", minimum=0, maximum=15, required=True)
-    noisy = np.append(1250.0 + np.rint(np.random.default_rng(1).normal(0, 80, 16)), 0)
-    table = OneWayTable(grouping=identity(field.domain), counts=noisy, sd=80.0)
-
-    masses = resolved_column(table, field, 20_000.0, SIZES).axis.base
-
-    np.testing.assert_allclose(masses, noisy[:16] + (20_000 - noisy[:16].sum()) / 16)
 
 
 ROWS = 5000
@@ -646,35 +550,6 @@ def test_every_code_ends_as_a_cell_of_its_own_in_the_announced_steps(found):
 
     assert starts.tolist() == [code]
     assert stops.tolist() == [code + 1]
-
-
-def outstanding_by_hand(counts, cell, least):
-    """Return what `outstanding` finds, cell by cell."""
-    excess = {}
-    for place, (count, own) in enumerate(zip(counts, cell, strict=True)):
-        others = [each for at, (each, one) in enumerate(zip(counts, cell, strict=True)) if one == own and at != place]
-        excess[place] = count - (sum(others) / len(others) if others else 0.0)
-    leaders = sorted(excess, key=lambda place: -excess[place])[:MOST_SEARCHED]
-    return sorted(place for place in leaders if excess[place] > least)
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_parts_that_stand_out_are_those_of_the_definition(seed):
-    rng = np.random.default_rng(seed)
-    cell = np.sort(rng.integers(0, 7, 300))
-    counts = rng.normal(0, 10, 300) + 60 * (rng.random(300) < 0.3 * (seed % 2)) + 20 * cell
-
-    assert parts_that_stand_out(counts, cell, 30.0).tolist() == outstanding_by_hand(
-        counts.tolist(), cell.tolist(), 30.0
-    )
-
-
-def test_no_more_cells_go_on_than_are_searched_at_once():
-    counts = np.append(np.zeros(900), np.arange(100, 200.0))
-
-    found = parts_that_stand_out(counts, np.zeros(1000, dtype=np.intp), 1.0)
-
-    assert found.tolist() == list(range(1000 - MOST_SEARCHED, 1000))
 
 
 @pytest.mark.parametrize(

@@ -154,28 +154,6 @@ def test_misfits_keep_every_rule() -> None:
     assert broken(dependency, sex=[0, 0, 0], flag=[1, 1, misfit]) == [False, False, False]
 
 
-def test_months_and_weeks_are_compared_where_they_begin() -> None:
-    # The first month begins at the minimum, 20 January; the second week on 8 January, the fourth on 22 January.
-    assert broken({"order": ["week", "month"]}, week=[2, 3, 3], month=[0, 0, 1]) == [False, True, False]
-
-
-def test_a_date_is_its_midnight_to_a_moment() -> None:
-    assert broken({"order": ["day", "hour"]}, day=[1, 1, 1], hour=[23, 24, 25]) == [True, False, False]
-    strict = {"order": ["hour", "day"], "strict": True}
-    assert broken(strict, day=[1, 1], hour=[23, 24]) == [False, True]
-
-
-def test_decimals_are_compared_as_rows_show_them() -> None:
-    fields = [
-        {"name": "x", "type": "number", "constraints": {"minimum": 0, "maximum": 1}, "resolution": 0.1},
-        {"name": "y", "type": "number", "constraints": {"minimum": 0, "maximum": 1}, "resolution": 0.05},
-    ]
-    rule = Schema.from_dict({"fields": fields, "rules": [{"order": ["x", "y"]}]}).coded_rules[0]
-
-    assert not rule.broken({"x": np.arange(11), "y": 2 * np.arange(11)}).any()
-    assert rule.broken({"x": np.arange(1, 11), "y": 2 * np.arange(1, 11) - 1}).all()
-
-
 CELLS = {
     "x": {"minimum": -1, "maximum": 2},
     "y": {"minimum": 0, "maximum": 3},
@@ -299,15 +277,6 @@ def test_causes_come_before_effects() -> None:
     assert components(schema.coded_rules) == (("sex", "flag", "age"), ("day", "hour"))
 
 
-def test_codes_that_a_condition_treats_alike_are_one_group_where_they_have_no_order() -> None:
-    names = [f"c{place:03}" for place in range(300)]
-    fields = [*FIELDS, {"name": "code", "type": "string", "categories": names}]
-    rules = [{"never": {"code": names[::2], "sex": "f"}}, {"never": {"code": names[:10], "age": 1}}]
-    schema = Schema.from_dict({"fields": fields, "rules": rules})
-
-    assert [rule.groupings[0].regular for rule in schema.coded_rules] == [2, 2]
-
-
 CONTRADICTIONS = {
     "one": (
         [{"never": {"flag": [True, False]}}],
@@ -366,14 +335,6 @@ def test_rules_of_a_component_without_a_row_are_named(case: str) -> None:
     assert str(error.value).startswith(sentence)
 
 
-def test_columns_that_may_be_missing_make_an_order_in_a_circle_possible() -> None:
-    schema = schema_of({"order": ["day", "week"], "strict": True}, {"order": ["week", "day"], "strict": True})
-    row = complete_row(schema, {}, ("day", "week"))
-
-    assert row is not None
-    assert row["day"] == schema.field("day").domain.last or row["week"] == schema.field("week").domain.last
-
-
 def test_rules_that_a_search_cannot_decide_are_refused_when_the_schema_is_read() -> None:
     # A sum that is odd and a difference that is even: neither rule sees that by itself.
     fields = [
@@ -392,17 +353,6 @@ def test_rules_that_a_search_cannot_decide_are_refused_when_the_schema_is_read()
         match=r"^rules 2 \(a \+ b = c\) and 3 .*: no row was found that keeps them all, nor that there is none",
     ):
         Schema.from_dict({"fields": fields, "rules": rules})
-
-
-def test_a_row_is_found_again_whatever_the_order_in_which_columns_are_asked_for() -> None:
-    fields = [bounded(name, 0, 10**6) for name in "abc"]
-    rules = [{"sum": ["a", "b"], "equals": "c"}, {"never": {"c": {"maximum": 17}}}]
-    schema = Schema.from_dict({"fields": fields, "rules": rules})
-
-    found = [complete_row(schema, {}, tuple(names)) for names in ("abc", "bac", "cba")]
-
-    assert found[0] is not None
-    assert found[0] == found[1] == found[2]
 
 
 def test_steps_that_never_meet_a_sum_are_a_contradiction() -> None:
@@ -484,11 +434,6 @@ PLANTED = {
 }
 
 
-@pytest.mark.parametrize("name", RULES)
-def test_the_plain_checker_accepts_rows_that_keep_a_rule(name):
-    assert broken_rows(pl.DataFrame(GOOD), RULES[name], PLAIN_FIELDS) == 0
-
-
 @pytest.mark.parametrize(("name", "planted"), [(name, each) for name, cells in PLANTED.items() for each in cells])
 def test_the_plain_checker_finds_a_planted_violation(name, planted):
     column, place, value = planted
@@ -496,24 +441,6 @@ def test_the_plain_checker_finds_a_planted_violation(name, planted):
     cells[place] = value
 
     assert broken_rows(pl.DataFrame(GOOD).with_columns(pl.Series(column, cells)), RULES[name], PLAIN_FIELDS) == 1
-
-
-def test_the_plain_checker_counts_rows_and_not_conditions():
-    table = pl.DataFrame({"low": [3, 4, 5, 1], "size": ["small"] * 4})
-
-    assert broken_rows(table, RULES["never"], PLAIN_FIELDS) == 3
-
-
-def test_the_plain_checker_asks_nothing_of_values_that_a_map_does_not_list():
-    table = pl.DataFrame({"code": ["b", "b", "a"], "group": ["y", "z", "x"]})
-
-    assert broken_rows(table, RULES["listed dependency"], PLAIN_FIELDS) == 0
-
-
-def test_the_plain_checker_counts_every_row_beside_the_commonest_value():
-    table = pl.DataFrame({"code": ["a"] * 6 + ["b"] * 3, "group": list("xxxyyzxyy")})
-
-    assert broken_rows(table, RULES["dependency"], PLAIN_FIELDS) == 4
 
 
 @pytest.mark.parametrize("name", TABLES)

@@ -1,6 +1,5 @@
 """Rows as vectors: columns and cells as coordinates, convex sets, and models fitted to moments."""
 
-import itertools
 import math
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -12,8 +11,7 @@ from scipy.optimize import minimize
 
 from helpers.bits import ZeroNoiseBits
 from helpers.flag_tables import FLAG as MODEL_FLAG
-from helpers.flag_tables import KIND as MODEL_KIND
-from helpers.flag_tables import WIDE, flags
+from helpers.flag_tables import flags
 from helpers.models import dense
 from helpers.vectors import (
     Rows,
@@ -37,7 +35,6 @@ from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.questions.answering import PrivateRows
 from lapwing.kernel.questions.cell_sums.answer import answer_cell_sums
 from lapwing.kernel.questions.cell_sums.question import NoisySums
-from lapwing.kernel.questions.marginal_counts.question import NoisyCounts
 from lapwing.kernel.questions.second_moment.question import SecondMoment
 from lapwing.kernel.questions.shared.coordinates import Coordinates
 from lapwing.kernel.terms import Terms
@@ -45,14 +42,12 @@ from lapwing.maths.lattice_net import private_net
 from lapwing.mechanisms.shared.vectors.means import (
     Means,
     fitted_means,
-    shrunk_covariance,
     weighted_covariance,
     weighted_mean,
 )
 from lapwing.mechanisms.shared.vectors.row_vectors import (
     Blocks,
     check_projection,
-    is_binary,
     projector,
     row_coordinates,
     rows_in_ball,
@@ -63,16 +58,12 @@ from lapwing.mechanisms.shared.vectors.vector_cells import (
     VectorCovariance,
     chosen_bins,
     covariance_of,
-    cut_directions,
     moment_question,
     noise_edge,
     sampling_variance,
     totals_of,
 )
 from lapwing.mechanisms.vectors.microaggregation.model import (
-    detail_groupings,
-    detail_questions,
-    detail_shares,
     means_as_model,
     net_cells,
     total_questions,
@@ -91,7 +82,6 @@ AGE = {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum"
 FEW = {"name": "few", "type": "integer", "constraints": {"minimum": 0, "maximum": 9, "required": True}}
 REAL = {"name": "real", "type": "number", "constraints": {"minimum": -1, "maximum": 3, "required": True}}
 SOLE = {"name": "sole", "type": "integer", "constraints": {"minimum": 4, "maximum": 4, "required": True}}
-CODES = {"name": "codes", "type": "string", "categories": [f"{a}{b:02}" for a in "abcd" for b in range(50)]}
 
 
 def coordinates(*fields, numbers="intervals", intervals=16, **settings):
@@ -128,27 +118,6 @@ def test_wide_columns_have_about_as_many_intervals_as_are_asked_for():
             assert intervals / 2 <= grouping.regular <= 2 * intervals + 8
 
 
-@pytest.mark.parametrize(("intervals", "regular"), [(2, 8), (16, 64), (49, 196), (50, 200)])
-def test_many_categories_are_put_together_in_runs(intervals, regular):
-    (grouping,) = coordinates(CODES, intervals=intervals).groupings
-
-    assert grouping.regular <= regular
-    assert (grouping.regular == 200) is (regular == 200)
-
-
-def test_only_lines_of_more_than_two_values_need_fine_units():
-    assert coordinates(FLAG, KIND, AGE).bits == 0
-    assert coordinates(FLAG, MAYBE, numbers="means").bits == 0
-    assert coordinates(FLAG, FEW, numbers="means").bits == 12
-    assert coordinates(FEW, convex_set="ball").bits == coordinates(FLAG, convex_set="simplex").bits == 12
-
-
-def test_the_square_of_a_line_is_known_where_it_has_two_places():
-    assert is_binary(coordinates(FLAG, KIND, AGE))
-    assert not is_binary(coordinates(FLAG, FEW, numbers="means"))
-    assert not is_binary(coordinates(FLAG, convex_set="simplex"))
-
-
 @pytest.mark.parametrize("convex_set", ["ball", "simplex"])
 @pytest.mark.parametrize(
     ("field", "message"),
@@ -165,28 +134,7 @@ def test_a_column_that_is_no_number_is_in_no_ball_and_in_no_simplex(convex_set, 
         coordinates(FEW, field, convex_set=convex_set)
 
 
-@pytest.mark.parametrize("field", [FLAG, PAIR, MAYBE])
-def test_two_values_are_in_no_ball_beside_other_columns(field):
-    with pytest.raises(
-        ParameterError, match=r'^column ".*" has two values, which lie at -1 and 1: .* use convex_set=\'box'
-    ):
-        coordinates(FEW, field, convex_set="ball")
-
-
 # -------------------------------------------------------------------------------------------------------- convex sets
-def test_means_in_a_box_are_intervals_and_shares():
-    found = projector(coordinates(FLAG, KIND, AGE, numbers="means"))(np.array([[-3.0, 2, 1, 0, 0, 5, -5, 0.5, 2]]))
-
-    assert found.tolist() == [[-1.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.5, 1.0]]
-
-
-def test_means_in_a_ball_and_in_a_simplex_go_to_the_nearest_point():
-    outside = np.array([[3.0, 4.0]])
-
-    assert projector(coordinates(FEW, REAL, convex_set="ball"))(outside) == pytest.approx(np.array([[0.6, 0.8]]))
-    assert projector(coordinates(FEW, REAL, convex_set="simplex"))(outside).tolist() == [[0.0, 1.0]]
-
-
 def box(points):
     return np.clip(points, -1.0, 1.0)
 
@@ -226,17 +174,6 @@ def test_a_projection_of_one_s_own_gets_points_of_the_box_and_a_copy_of_them():
 def test_a_callable_that_is_no_projection_inside_the_box_is_refused(own, message):
     with pytest.raises(ParameterError, match=f"^convex_set {message}"):
         check_projection(own, np.array([[1.0, 0.5], [-1.0, 0.0], [0.2, 1.0]]), box)
-
-
-def test_a_projection_may_round_and_return_lists_or_whole_numbers():
-    points = np.array([[1.0, 0.5]])
-
-    assert check_projection(lambda given: np.minimum(given, 0.3, out=given), points, box).tolist() == [[0.3, 0.3]]
-    assert points.tolist() == [[1.0, 0.5]]
-    assert check_projection(lambda given: given.tolist(), points, box).tolist() == points.tolist()
-    assert check_projection(lambda given: given + 1e-12, points, box) == pytest.approx(points)
-    assert check_projection(lambda given: np.zeros(given.shape, dtype=int), points, box).dtype == np.float64
-    assert check_projection(lambda given: given, points[:0], box).shape == (0, 2)
 
 
 # ------------------------------------------------------------------------------------------------- a cell of its own
@@ -437,28 +374,6 @@ def test_the_edge_of_noise_is_about_the_largest_eigenvalue_of_independent_column
     assert largest == pytest.approx(noise_edge(columns, sd, sampling_variance(even, rows)), rel=0.15)
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_bins_are_as_many_as_go_into_the_most_cells_and_spread_like_the_eigenvalues(seed):
-    rng = np.random.default_rng(seed)
-    eigenvalues, most = np.sort(rng.gamma(0.5, 3, 8))[::-1], float(rng.integers(1, 500))
-
-    found = chosen_bins(eigenvalues, 0.5, most, directions=None, bins=None)
-
-    real = np.sqrt(np.maximum(eigenvalues**2 - 0.25, 0.0))
-    assert math.prod(found) <= most
-    assert list(found) == sorted(found, reverse=True)
-    assert len(found) <= np.count_nonzero(eigenvalues > 0.5)
-    if found:
-        all_bins = np.pad(found, (0, 8 - len(found)), constant_values=1)
-        worst = int(np.argmax(real / all_bins**2))
-        assert math.prod(found) // all_bins[worst] * (all_bins[worst] + 1) > most
-        # No direction loses more than one that could have been cut before its last cut.
-        assert all(
-            real[i] / (found[i] - 1) ** 2 >= real[j] / found[j] ** 2 - 1e-12
-            for i, j in itertools.permutations(range(len(found)), 2)
-        )
-
-
 @pytest.mark.parametrize(
     ("directions", "bins", "most", "expected"),
     [
@@ -484,21 +399,6 @@ def test_settings_choose_directions_and_bins(directions, bins, most, expected):
 
 
 # --------------------------------------------------------------------------------------------------------------- cuts
-def test_cells_are_cut_evenly_about_the_mean_up_to_two_standard_deviations():
-    rows = [[-1.0, -1], [1, 1], [1, -1], [-1, 1]]
-
-    found = cut_directions(of_flags(2), covariance([[0, 0.5], [0.5, 0]], np.eye(2) * 0.9), np.array([0.2, 0.4]), (4, 2))
-
-    both, apart = found.directions.T / 2**20
-    assert both == pytest.approx(np.full(2, 0.5**0.5), abs=1e-6)
-    assert sorted(apart.tolist()) == pytest.approx([-(0.5**0.5), 0.5**0.5], abs=1e-6)
-    middle, spread = 0.6 / 2**0.5, 1.4**0.5
-    assert found.cuts[0] / 2**20 == pytest.approx([middle - spread, middle, middle + spread], abs=1e-5)
-    assert abs(found.cuts[1][0]) / 2**20 == pytest.approx(0.2 / 2**0.5, abs=1e-5)
-    assert found.cells == 8
-    assert len(set(found.cells_of(np.array(rows)).tolist())) == 4
-
-
 @pytest.mark.parametrize("rows", [0, 1, 2, 100, 50_000, 10**9])
 def test_the_paper_s_net_has_at_most_the_root_of_the_rows_in_cells(rows):
     rng = np.random.default_rng(1)
@@ -517,14 +417,6 @@ def test_the_paper_s_net_has_at_most_the_root_of_the_rows_in_cells(rows):
 
 
 # --------------------------------------------------------------------------------------------- totals and covariance
-def test_an_exact_number_of_rows_stays_exact():
-    exact, noisy = (Totals(rows, sd, np.zeros(1), 1.0) for rows, sd in ((100.0, 0.0), (90.0, 5.0)))
-
-    for found in (exact.pooled(noisy), noisy.pooled(exact), exact.pooled(exact)):
-        assert (found.rows, found.rows_sd) == (100.0, 0.0)
-    assert noisy.pooled(Totals(-(10.0**6), 5.0, np.zeros(1), 1.0)).rows == 1.0
-
-
 @pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
 def test_the_number_of_rows_is_asked_for_where_it_is_private_at_the_noise_of_one_sum(relation):
     rows = 50 if relation == "replace-one" else None
@@ -581,36 +473,6 @@ def model_of(schema, of_rows, means, weights=None, details=None):
 
 
 # ---------------------------------------------------------------------------------------------------------- details
-@pytest.mark.parametrize("intervals", [2, 16, 40])
-def test_finer_groups_lie_inside_the_groups_of_their_column(intervals):
-    schema, of_rows = model_coordinates(MODEL_FLAG, MODEL_KIND, WIDE, RULE_REAL, CODES, intervals=intervals)
-
-    found = detail_groupings(schema, of_rows)
-
-    assert set(found) == {"wide", "real", "codes"}
-    for name, finer in found.items():
-        coarse = of_rows.groupings[of_rows.columns.index(name)]
-        starts, stops, _ = finer.pieces()
-        assert coarse.apply(starts).tolist() == coarse.apply(stops - 1).tolist()
-        assert finer.regular > coarse.regular
-    assert found["codes"].regular == 200
-
-
-@pytest.mark.parametrize("low", [-7, 0])
-def test_masses_of_details_are_never_negative_even_if_all_noisy_counts_are(low):
-    schema, of_rows = model_coordinates(WIDE)
-    (question,) = detail_questions(detail_groupings(schema, of_rows), Budget.pure(1))
-    counts = np.full(question.shape, low, dtype=np.int64)
-
-    found = detail_shares([NoisyCounts(question, counts, NoiseLaw("laplace", Fraction(1)))])
-
-    grouping, masses = found["wide"]
-    assert grouping is question.groupings[0]
-    assert masses.size == grouping.regular
-    assert (masses >= 0).all()
-    assert masses.sum() <= 1.0 + 1e-9
-
-
 # ------------------------------------------------------------------------------------------------------------- laws
 def test_a_mean_on_a_line_is_a_point_beside_the_shares_of_missing_and_special_values():
     schema, of_rows = model_coordinates(MODEL_FLAG, MODEL_MAYBE, numbers="means")
@@ -641,24 +503,6 @@ def misfit(means, weights, aim, pairs):
 
 
 # --------------------------------------------------------------------------------------------------------- shrinking
-def test_an_exact_covariance_is_trusted_whole_and_entries_that_do_not_count_stay():
-    own, noisy = np.full((4, 4), 0.1), np.full((4, 4), 0.3)
-
-    found, trust = shrunk_covariance(own, noisy, BETWEEN, 0.0)
-
-    assert trust == 1.0
-    assert found == pytest.approx(np.where(BETWEEN, 0.3, 0.1))
-
-
-def test_trust_is_the_share_of_the_difference_that_noise_does_not_explain():
-    own, noisy = np.zeros((4, 4)), np.where(BETWEEN, 0.5, 0.0)
-
-    found, trust = shrunk_covariance(own, noisy, BETWEEN, 0.3)
-
-    assert trust == pytest.approx((0.25 - 0.09) / 0.25)
-    assert found[BETWEEN] == pytest.approx(np.full(12, 0.5 * trust))
-
-
 # ----------------------------------------------------------------------------------------------------------- fitting
 @pytest.mark.parametrize("seed", range(8))
 def test_a_covariance_that_cells_can_have_is_reached_with_the_same_mean(seed):
@@ -729,10 +573,6 @@ def test_points_go_to_the_nearest_of_the_ball(width):
         assert nearest == pytest.approx(expected, abs=1e-5)
     short = points[(points**2).sum(axis=1) <= 1]
     assert rows_in_ball(short).tolist() == short.tolist()
-
-
-def test_a_point_at_the_centre_of_the_ball_stays_there():
-    assert rows_in_ball(np.zeros((2, 3))).tolist() == [[0.0] * 3] * 2
 
 
 def test_points_go_to_the_nearest_of_a_product_of_intervals_and_simplices():
