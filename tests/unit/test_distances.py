@@ -1,7 +1,6 @@
 """Distances between tables: of columns, of pairs, of whole tables, and associations within one."""
 
 import itertools
-import math
 from dataclasses import replace
 from fractions import Fraction
 
@@ -11,10 +10,9 @@ import pytest
 
 from lapwing.errors import CapacityError, LapwingError, ParameterError
 from lapwing.extras.evaluate.metrics import columns, distances
-from lapwing.extras.evaluate.metrics.associations import compare_associations, compare_correlations
+from lapwing.extras.evaluate.metrics.associations import compare_associations
 from lapwing.extras.evaluate.metrics.columns import (
     compare_columns,
-    error_sizes,
     missing_given,
     pairs_given,
     pairs_together,
@@ -25,7 +23,6 @@ from lapwing.extras.evaluate.metrics.distances import (
     compare_kernels,
     compare_wasserstein,
 )
-from lapwing.extras.evaluate.metrics.samples import mmd
 from lapwing.extras.evaluate.metrics.tables import public_tables as public_side
 from lapwing.extras.evaluate.metrics.tables.public_tables import public_tables
 from lapwing.kernel.budget.budget import Budget
@@ -39,14 +36,6 @@ from lapwing.rows.source import code_table
 from lapwing.schema.groupings.domains import Domain
 from lapwing.schema.groupings.grouping import identity
 from lapwing.schema.schemas import Schema
-
-AGE = {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 4}, "special": [-1]}
-HEIGHT = {"name": "height", "type": "number", "constraints": {"minimum": 0, "maximum": 3, "required": True}}
-SEX = {"name": "sex", "type": "string", "categories": ["f", "m", "x"]}
-
-
-# Sums of a few floats of size 1.
-ROUNDED = 1e-12
 
 
 def schema_of(*fields):
@@ -68,36 +57,6 @@ def compared(real, other, schema, seed=0):
     found = [compare(real, others, schema, rng=rng) for compare in (compare_bounded_lipschitz, compare_densities)]
     found += compare_wasserstein(real, others, schema, rng=rng)
     return {each.metric.key: each for each in found if each is not None}
-
-
-def figures(real, other, schema, seed=0):
-    return {key: each.values["other"].value for key, each in compared(real, other, schema, seed).items()}
-
-
-@pytest.mark.parametrize(
-    ("code", "other", "length"),
-    [
-        (0, 4, 1.0),
-        (1, 2, 0.25),
-        (2, 6, 1.0),  # missing lies one length from the middle
-        (0, 5, math.hypot(0.5, 1)),  # and so does a special value
-        (5, 6, 0.0),
-    ],
-)
-def test_missing_cells_lie_apart_as_for_the_other_kernel(code: int, other: int, length: float) -> None:
-    found = figures({"age": np.array([code])}, {"age": np.array([other])}, schema_of(AGE))
-
-    assert found["wasserstein_l2"] == pytest.approx(length, abs=ROUNDED)
-    assert found["wasserstein_linf"] == pytest.approx(min(length, 1), abs=ROUNDED)
-    kernel = distance([AGE], [[code]], [[other]]).values["other"].value
-    assert kernel == pytest.approx(math.sqrt(2 - 2 * math.exp(-3 * length**2)), abs=1e-9)
-
-
-def test_a_bounded_function_sees_far_rows_no_farther_than_2() -> None:
-    found = figures(codes([[0] * 9, [0] * 9]), codes([[100] * 9, [0] * 9]), numbers(9))
-
-    assert found["wasserstein_l2"] == pytest.approx(3 / 2, abs=ROUNDED)
-    assert found["bounded_lipschitz"] == pytest.approx(2 / 2, abs=ROUNDED)
 
 
 def test_large_tables_are_sampled_and_say_so(monkeypatch) -> None:
@@ -136,30 +95,12 @@ def test_the_standard_error_of_densities_is_the_spread_over_samples(is_other_sma
     assert np.mean([each.standard_error for each in estimates]) == pytest.approx(spread, rel=0.25)
 
 
-def test_of_many_columns_some_are_compared() -> None:
-    rng = np.random.default_rng(5)
-    real, other = codes(rng.integers(0, 101, (40, 500))), codes(rng.integers(0, 61, (30, 500)))
-
-    found = compared(real, other, numbers(500))
-
-    assert {each.columns for each in found.values()} == {distances.MOST_COLUMNS}
-    assert all(each.values["other"].value > 0 for each in found.values())
-
-
 def distance(fields, real, other, seed=1):
     """Return what two tables, a list of codes for each column, are found to be apart."""
     names = [field["name"] for field in fields]
     tables = [{name: np.array(codes) for name, codes in zip(names, table, strict=True)} for table in (real, other)]
     rng = np.random.default_rng(seed)
     return compare_kernels(tables[0], {"other": tables[1]}, Schema.from_dict({"fields": fields}), rng=rng)
-
-
-def test_columns_are_compared_together_and_the_kernel_widens_with_their_number() -> None:
-    found = distance([AGE, HEIGHT, SEX], [[0, 4], [0, 2**32 - 1], [0, 0]], [[0, 4], [2**32 - 1, 0], [0, 0]])
-
-    square = [[0.0, 0.0], [1.0, 1.0]], [[0.0, 1.0], [1.0, 0.0]]
-    assert found.columns == 2
-    assert found.values["other"].value == pytest.approx(mmd(*square, gamma=1.5), abs=1e-9)
 
 
 SCHEMA = Schema.from_dict(
@@ -335,23 +276,6 @@ def test_codes_of_a_small_type_do_not_wrap():
     assert column_compared(number(most=252), real, other).numbers.wasserstein == 0
 
 
-def test_sizes_are_listed_by_kind_without_signs_and_without_what_has_no_unit():
-    fields = [number("x", special=[-1, 99]), number("y", required=True), {"name": "z", "type": "boolean"}]
-    real = {"x": np.array([0, 4, 10, 11]), "y": np.array([5, 5, 5, 5]), "z": np.array([0, 1, 2, 2])}
-    other = {"x": np.array([0, 0, 10, 10]), "y": np.array([5, 5, 5, 6]), "z": np.array([0, 0, 0, 1])}
-
-    sizes = error_sizes(compare_columns(real, other, Schema.from_dict({"fields": fields})))
-
-    assert {key: sizes[key] for key in ("missing", "special", "mean", "deviation", "kolmogorov")} == {
-        "missing": {"x": 0.0, "z": 0.5},
-        "special": {"x": 0.25},
-        "mean": {"x": 1.0},
-        "deviation": {"x": 1.0},
-        "kolmogorov": {"x": 0.5, "y": 0.25},
-    }
-    assert set(sizes) == {"missing", "special", "mean", "deviation", "rank", "kolmogorov", "wasserstein"}
-
-
 @pytest.mark.parametrize("codes", [{}, {"x": np.zeros(0, dtype=np.int64)}])
 def test_a_column_without_codes_is_refused(codes):
     with pytest.raises(ParameterError, match='codes of column "x", at least one row'):
@@ -394,63 +318,9 @@ def strength_of(fields, *columns):
     return found.matrices["real"][0, 1]
 
 
-def differences(schema, real, other):
-    found = compare_correlations(real, {"synthetic": other}, schema, rng=np.random.default_rng(0))
-    return {each.metric.key: each.values["synthetic"].value for each in found}
-
-
 def test_a_column_that_another_tells_has_strength_1_whatever_their_types() -> None:
     city = np.random.default_rng(1).integers(16, size=4000)
 
     assert strength_of([CITY, ASSOCIATIONS_AGE], city, 5 * city) == 1
     assert strength_of([CITY, FLAG], city, city // 3 % 2) == pytest.approx(1)
     assert strength_of([ASSOCIATIONS_AGE, FLAG], 5 * city, city // 8) == pytest.approx(1)
-
-
-def test_missing_and_special_cells_are_values_like_any_other() -> None:
-    flag = np.arange(10_000) % 2
-    age = np.random.default_rng(1).integers(100, size=10_000)
-
-    assert strength_of([ASSOCIATIONS_AGE, FLAG], np.where(flag, MISSING, age), flag) == pytest.approx(1)
-    assert (
-        strength_of([ASSOCIATIONS_AGE, FLAG], np.where(flag, SPECIAL, OTHER_SPECIAL), flag) != 1
-    )  # special values share a cell
-    assert strength_of([ASSOCIATIONS_AGE, FLAG], np.where(flag, SPECIAL, MISSING), flag) == pytest.approx(1)
-
-
-def test_a_constant_column_has_no_strength_and_counts_as_none_in_a_difference() -> None:
-    flag = np.arange(100) % 2
-    table, constant = {"flag": flag, "twin": flag}, {"flag": flag, "twin": np.zeros(100, dtype=int)}
-    schema = schema_of(FLAG, FLAG | {"name": "twin"})
-
-    found = compare_associations(table, {"synthetic": constant}, schema, rng=np.random.default_rng(0))
-
-    assert np.isnan(found.matrices["synthetic"][0, 1])
-    assert found.matrices["real"].tolist() == [[1, 1], [1, 1]]
-    assert set(differences(schema, table, constant).values()) == {1.0}
-    assert set(differences(schema, constant, constant).values()) == {0.0}
-
-
-def test_equal_tables_are_at_0_and_reversed_columns_at_2() -> None:
-    rng = np.random.default_rng(1)
-    age = rng.integers(100, size=500)
-    real = {"age": age, "more": age}
-
-    schema = schema_of(ASSOCIATIONS_AGE, ASSOCIATIONS_AGE | {"name": "more"})
-    found = differences(schema, real, {"age": age, "more": 99 - age})
-
-    assert set(differences(schema, real, real).values()) == {0.0}
-    assert found["correlation_difference"] == pytest.approx(2)
-    assert found["rank_correlation_difference"] == pytest.approx(2)
-    # Parts hold equal numbers of the real rows, and almost equal ones of the reversed rows.
-    assert found["association_difference"] == pytest.approx(0, abs=0.01)
-
-
-def test_one_column_has_no_pair() -> None:
-    table = {"age": np.arange(9)}
-
-    assert (
-        compare_associations(table, {"synthetic": table}, schema_of(ASSOCIATIONS_AGE), rng=np.random.default_rng(0))
-        is None
-    )
-    assert differences(schema_of(ASSOCIATIONS_AGE), table, table) == {}

@@ -240,11 +240,6 @@ def test_formula_5_14(rows: float, dimensions: int) -> None:
         assert (7 / choice.alpha) ** choice.dimensions <= math.sqrt(rows)
 
 
-def test_there_are_no_more_dimensions_than_columns() -> None:
-    assert anonymous_net(10**6, columns=2).dimensions == 2
-    assert private_net(10**12, columns=3).dimensions == 3
-
-
 @pytest.mark.parametrize("rows", [10**3, 10**6, 10**9])
 def test_the_lattice_of_a_choice_has_no_more_points_than_planned(rows: int) -> None:
     choice = private_net(rows, columns=50)
@@ -361,24 +356,6 @@ def test_a_function_that_is_no_quadratic_has_its_gradient_down_to_the_precision(
     place, _ = newton_minimize(objective, np.full(5, 3.0), 1e-7, 500)
 
     assert np.abs(objective(place)[1]).max() <= 1e-7
-
-
-def test_no_step_leads_upwards():
-    objective, _ = valley(np.array([1.0, 1000.0]), np.array([5.0, -5.0]))
-    values = [objective(newton_minimize(objective, np.zeros(2), 0.0, most)[0])[0] for most in range(8)]
-
-    assert values == sorted(values, reverse=True)
-    assert values[-1] < values[0]
-
-
-def test_the_start_is_kept_where_it_is_the_bottom_or_no_step_is_allowed():
-    objective, _ = valley(np.ones(3), np.ones(3))
-
-    there, steps = newton_minimize(objective, np.ones(3), 1e-9, 100)
-    start, none = newton_minimize(objective, np.zeros(3), 1e-9, 0)
-
-    assert (there.tolist(), steps) == ([1.0] * 3, 0)
-    assert (start.tolist(), none) == ([0.0] * 3, 0)
 
 
 def test_steps_end_where_rounding_hides_the_way_down():

@@ -2,7 +2,6 @@
 
 import itertools
 import math
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -19,16 +18,11 @@ from lapwing.errors import ParameterError
 from lapwing.extras.evaluate.report.released_pairs import counted_pairs, pairs_section, released_pairs
 from lapwing.kernel.budget.budget import Budget
 from lapwing.kernel.budget.conversions import epsilon_for, rho_for
-from lapwing.kernel.noise_law import NoiseLaw
 from lapwing.kernel.questions.second_moment.question import SecondMoment
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.shared.vectors.certified_pairs import (
-    MeasuredPairs,
-    error_bound,
     known_range,
-    least_square,
     measured_moments,
-    noise_quantile,
     pair_statements,
     pair_weights,
 )
@@ -113,17 +107,6 @@ def test_nothing_is_stated_that_any_two_tables_keep(rows, epsilon, settings):
     assert all(each.value < 0.1 for each in stated)
 
 
-def test_the_paper_s_constants_state_products():
-    terms = Terms(relation="replace-one", rows=2000)
-    model, answers = run(
-        Microaggregation(variant="paper"), FLAGS, flags(4), relation="replace-one", budget=Budget.pure(5)
-    )
-
-    (stated,) = pair_statements(answers, terms, model, np.random.default_rng(1))
-
-    assert stated.code == "error_of_all_products"
-
-
 def test_all_totals_narrow_the_number_of_rows():
     data = mixed_rows(3000)
     _, answers = run(Microaggregation(directions=1), data, MIXED, bits=SeededBits(1))
@@ -138,35 +121,6 @@ def test_all_totals_narrow_the_number_of_rows():
     assert high - low < alone[1] - alone[0]
     assert known_range(answers, Terms(relation="replace-one", rows=7), Fraction(1, 20)) == (7.0, 7.0)
     assert known_range((), TERMS, Fraction(1, 20)) == (0.0, math.inf)
-
-
-@pytest.mark.parametrize("kind", ["laplace", "gaussian"])
-@pytest.mark.parametrize("parameter", [Fraction(1, 10**9), Fraction(2), Fraction(900)])
-def test_quantiles_that_are_not_simulated_are_wider(kind, parameter, monkeypatch):
-    ones, law, failure = np.ones(1000), NoiseLaw(kind, parameter), Fraction(1, 50)
-    part, rng = MeasuredPairs(ones, ones, ones / 4, law), np.random.default_rng(1)
-    simulated = noise_quantile([part], failure, rng), least_square(part, failure, rng)
-
-    monkeypatch.setattr("lapwing.mechanisms.shared.vectors.certified_pairs.MOST_DRAWN", 1000)
-    bounded = noise_quantile([part], failure, rng), least_square(part, failure, rng)
-
-    middle = math.sqrt(250) * law.sd  # of tiny Gaussian noise far above the truth, 0
-    assert bounded[1] <= simulated[1] <= middle**2
-    assert simulated[0] <= bounded[0] <= 1.5 * middle
-    assert simulated[0] >= middle or parameter < 1
-
-
-def test_a_range_of_rows_costs_no_more_than_its_worst_end():
-    rng, law = np.random.default_rng(1), NoiseLaw("laplace", Fraction(20))
-    part = MeasuredPairs(rng.random(50), 1000 * rng.random(50), np.ones(50), law, 1, rng.random(50))
-    bounds = [
-        error_bound([part], (end, end), Fraction(1, 20), np.random.default_rng(2)) for end in (900.0, 1000.0, 1100.0)
-    ]
-
-    whole = error_bound([part], (900.0, 1100.0), Fraction(1, 20), np.random.default_rng(2))
-
-    assert max(bounds) <= whole * (1 + 1e-12)
-    assert math.isinf(error_bound([part], (0.0, 5.0), Fraction(1, 20), rng))
 
 
 def related(mechanism, rows=2000):
@@ -203,13 +157,6 @@ def test_relations_that_nobody_counted_are_not_made_up():
     assert (found.strengths == np.eye(3)).all()
     assert counted_pairs(release.certificate, "abc") == set()
     assert "0 of 3 pairs were counted together" in " ".join(texts(pairs_section(found, release.certificate, 3)))
-
-
-def test_no_rows_or_one_column_have_no_pairs():
-    release = related("independent")
-
-    assert released_pairs(replace(release.model, rows=1), release.schema) is None
-    assert released_pairs(release.model, replace(release.schema, fields=release.schema.fields[:1])) is None
 
 
 def test_a_column_of_which_no_value_is_expected_has_a_report():

@@ -20,7 +20,7 @@ from lapwing.model.sampling import public_margins
 from lapwing.model.sampling.conditions import condition_model
 from lapwing.model.sampling.fixed import points
 from lapwing.model.sampling.public_margins import rake_to_public, with_atoms_in
-from lapwing.model.sampling.public_strata import Links, atom_cells, public_totals, rounded, whole_counts
+from lapwing.model.sampling.public_strata import atom_cells, public_totals
 from lapwing.release.queries import public_counts
 from lapwing.release.runs.finishing import postprocess_model
 from lapwing.schema.groupings.grouping import identity, interval_grouping
@@ -262,67 +262,11 @@ def test_tables_that_a_rule_keeps_apart_are_warned_of() -> None:
     assert all("0.1 of the rows" in each and "one population" in each for each in warned)
 
 
-def test_a_cell_without_an_atom_is_given_some() -> None:
-    schema = schema_with(BY_TOWN)
-    laws = {field.name: Indexed(np.zeros(1, dtype=np.uint8), uniform_law(field.domain)) for field in schema.columns}
-    only_a = Indexed(
-        np.zeros(1, dtype=np.uint8),
-        type(uniform_law(schema.columns[0].domain))(np.array([0, 1]), np.array([0]), np.array([1]), np.ones(1)),
-    )
-    model = ReleasedModel(weights=np.ones(1), rows=7, laws={**laws, "town": only_a})
-    raked = rake_to_public(model, schema, np.random.default_rng(1)).model
-    (codes,) = sample_codes(raked, schema, 1000, np.random.default_rng(2))
-    assert np.bincount(codes["town"], minlength=3)[0] == 500
-
-
-def test_nothing_changes_without_public_tables() -> None:
-    schema = schema_with()
-    laws = {field.name: Indexed(np.zeros(1, dtype=np.uint8), uniform_law(field.domain)) for field in schema.columns}
-    model = ReleasedModel(weights=np.ones(1), rows=7, laws=laws)
-    assert rake_to_public(model, schema, np.random.default_rng(1)).model is model
-    assert public_totals(model, schema) is None
-
-
 # ------------------------------------------------------------------------------------------------- whole margins
-def test_whole_counts_keep_both_margins_wherever_links_allow_it() -> None:
-    rng = np.random.default_rng(3)
-    for _ in range(30):
-        wanted = rng.poisson(0.7, (7, 5)) + np.eye(7, 5, dtype=int)
-        left, right = np.nonzero(wanted)
-        links = Links(left, right, rng.random(left.size))
-        counts, gap = whole_counts(links, wanted.sum(axis=1), wanted.sum(axis=0).astype(float), rng)
-        assert gap == 0
-        assert counts.min() >= 0
-        assert np.bincount(left, counts, 7).tolist() == wanted.sum(axis=1).tolist()
-        assert np.bincount(right, counts, 5).tolist() == wanted.sum(axis=0).tolist()
-
-
-def test_whole_counts_say_how_far_a_margin_is_off() -> None:
-    links = Links(np.array([0, 1]), np.array([0, 1]), np.ones(2))
-    counts, gap = whole_counts(links, np.array([3, 1]), np.array([2.0, 2.0]), np.random.default_rng(1))
-    assert (counts.tolist(), gap) == ([3, 1], 2)
-
-
-def test_largest_remainders_sum_to_the_total() -> None:
-    rng = np.random.default_rng(2)
-    for total in (0, 1, 10, 12345):
-        masses = rng.random(17)
-        found = rounded(masses, total)
-        assert found.sum() == total
-        assert np.abs(found - masses * total / masses.sum()).max() < 1
-
-
 def test_a_schema_with_public_tables_survives_saving(tmp_path: Path) -> None:
     schema = schema_with(BY_AGE_AND_SEX, BY_TOWN)
     schema.save(tmp_path / "s.json")
     assert Schema.load(tmp_path / "s.json") == schema
-
-
-def test_half_open_ranges_of_real_numbers_meet_and_cover() -> None:
-    field = {"name": "w", "type": "number", "constraints": {"minimum": 0, "maximum": 1} | REQUIRED}
-    table = {"columns": ["w"], "source": "s", "provenance": "public", "cells": [["..0.25", 1], ["0.25..", 3]]}
-    (coded,) = coded_tables(Schema.from_dict({"fields": [field], "publicTables": [table]}))
-    assert coded.groupings[0].apply(np.array([2**30 - 1, 2**30, 2**32 - 1])).tolist() == [0, 1, 1]
 
 
 NOT_HELD = ("table_not_reached", "table_contradicted")
@@ -597,34 +541,10 @@ def asked(schema, names, ends=None):
     return np.where(known, counts, None).tolist()
 
 
-@pytest.mark.parametrize(
-    ("names", "ends", "wanted"),
-    [
-        (["sex"], None, [50, 40, 10]),
-        (["age"], [3], [None, None, 0]),
-        (["age", "sex"], [3], [[30, None, 10], [20, None, 0], [0, 0, 0]]),
-        (["sex", "age"], [2], [[None, None, 0], [None, None, 0], [None, None, 0]]),
-        (["sex", "job"], None, None),
-    ],
-    ids=["summed", "one cell reaches over", "other order", "cut elsewhere", "another column"],
-)
-def test_counts_are_known_where_whole_cells_make_them(names, ends, wanted):
-    found = asked(schema_of(TOLD), names, ends)
-
-    assert found == wanted if wanted else all(each is None for line in found for each in line)
-
-
 def test_a_cell_without_rows_spoils_nothing():
     table = TOLD | {"cells": [["f", "..2", 30], ["f", "3..", 20], ["m", "..", 0], [None, "..2", 10], [None, "3..", 0]]}
 
     assert asked(schema_of(table), ["age"], [3]) == [40, 20, 0]
-
-
-def test_priors_determine_nothing_and_another_table_fills_in():
-    ages = {"columns": ["age"], "source": "Register", "provenance": "public", "cells": [["..2", 55], ["3..", 45]]}
-
-    assert asked(schema_of(TOLD | {"hold": "prior", "sd": 3}), ["sex"]) == [None, None, None]
-    assert asked(schema_of(TOLD, ages), ["age"], [3]) == [55, 45, 0]
 
 
 def test_a_query_shows_the_public_count_without_width(tmp_path):

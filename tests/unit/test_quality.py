@@ -79,26 +79,6 @@ def test_it_is_the_mean_of_column_shapes_and_the_trends_of_strong_pairs(seed):
     assert found.score == pytest.approx((shape + np.mean([*trends.values()])) / 2)
 
 
-def test_a_table_is_wholly_like_itself_and_without_a_strong_pair_shapes_are_all():
-    first = rows(1, 0.1, 500)
-    alone = {name: np.random.default_rng(place).permutation(codes) for place, (name, codes) in enumerate(first.items())}
-
-    same, apart = (compare_quality(each, first, SCHEMA, rng=np.random.default_rng(0)) for each in (first, alone))
-
-    assert (same.score, same.share_error) == (1.0, 0.0)
-    assert apart.trend is None
-    assert apart.score == apart.shape == 1.0
-
-
-def test_a_share_is_off_by_its_rows_mean_error():
-    first = {name: np.zeros(100, dtype=np.int64) for name in ("age", "hours", "city", "owner")}
-    second = {**first, "owner": np.repeat([0, 1], [70, 30])}
-
-    found = compare_quality(first, second, SCHEMA, rng=np.random.default_rng(0))
-
-    assert found.share_error == pytest.approx(0.3 / 4)
-
-
 @pytest.mark.parametrize("values", [[10**15], [10**15, 10**15 + 1], [0, 2 * 10**15]])
 def test_bins_of_numbers_far_from_zero_are_those_of_the_same_numbers_near_it(values):
     wide = schema_of({"name": "n", "type": "integer", "constraints": {"minimum": 0, "maximum": 2 * 10**15}})
