@@ -308,7 +308,7 @@ def test_codes_of_gaps_in_small_types_do_not_wrap():
 ASSOCIATIONS_AGE = {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 99}, "special": [-1, -2]}
 CITY = {"name": "city", "type": "string", "categories": [f"c{place}" for place in range(40)]}
 FLAG = {"name": "flag", "type": "boolean"}
-SPECIAL, OTHER_SPECIAL, MISSING = 100, 101, 102
+SPECIAL, MISSING = 100, 102
 
 
 def strength_of(fields, *columns):

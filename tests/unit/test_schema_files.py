@@ -2,7 +2,6 @@
 
 import copy
 import json
-import time
 import tomllib
 from collections.abc import Iterator
 from dataclasses import replace
@@ -15,7 +14,7 @@ from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 import lapwing as lw
 from helpers import make
-from lapwing.errors import DataError, SchemaError
+from lapwing.errors import SchemaError
 from lapwing.schema.fields import Field, PrivacyUnit
 from lapwing.schema.files import field_from
 from lapwing.schema.schemas import Schema
@@ -60,25 +59,11 @@ def test_every_shared_schema_loads_survives_saving_and_has_the_format(shared_dat
     assert len(paths) == 26
 
 
-def test_a_schema_is_loaded_from_a_mapping_or_as_it_is() -> None:
-    schema = Schema.load(table())
-
-    assert Schema.load(schema) is schema
-    assert Schema.load(schema.to_dict()) == schema
-
-
 def test_the_privacy_unit_is_read() -> None:
     schema = Schema.load(table(ID, AGE, privacyUnit={"field": "id", "maxRows": 5.0}))
 
     assert schema.privacy_unit == PrivacyUnit("id", 5)
     assert (schema.max_rows, schema.unit_label) == (5, "id:5")
-
-
-def test_an_unknown_field_is_answered_with_close_matches() -> None:
-    schema = Schema.load(table())
-
-    with pytest.raises(SchemaError, match=r'no field is called "agge"; did you mean "age"\?'):
-        schema.field("agge")
 
 
 @pytest.mark.parametrize(("kind", "text"), CASES)
@@ -170,36 +155,6 @@ def test_the_fingerprint_does_not_depend_on_the_order_of_keys_or_the_form_of_num
     assert len(prints.pop()) == 64
 
 
-def test_equal_schemas_are_saved_as_the_same_bytes(tmp_path: Path) -> None:
-    Schema.load(table(name="naïve", missingValues=["NA"])).save(tmp_path / "a.json")
-    Schema.load({"missingValues": ["NA"], **table(), "name": "naïve"}).save(str(tmp_path / "b.json"))
-
-    assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.json", "b.json"]
-
-
-def test_a_target_that_is_a_folder_leaves_nothing_behind(tmp_path: Path) -> None:
-    (tmp_path / "taken").mkdir()
-
-    with pytest.raises(DataError, match="cannot be written"):
-        Schema.load(table()).save(tmp_path / "taken")
-
-    assert [path.name for path in tmp_path.iterdir()] == ["taken"]
-
-
-def test_a_million_categories_load_in_three_seconds(tmp_path: Path) -> None:
-    names = [f"category {number}" for number in range(10**6)]
-    path = write(tmp_path, json.dumps(table({"name": "code", "type": "string", "categories": names})).encode())
-
-    started = time.process_time()
-    schema = Schema.load(path)
-    seconds = time.process_time() - started
-
-    assert schema.columns[0].domain.values == 10**6
-    # Measured 0.9 s on the reference machine; the limit is the issue's.
-    assert seconds <= 3
-
-
 # ----------------------------------------------------------------------------------------------------------- one field
 
 
@@ -218,12 +173,6 @@ def test_enum_and_labelled_categories_mean_categories() -> None:
 
     assert plain == enum == replace(labelled, labels=())
     assert labelled.labels == (("a", "Apple"),)
-
-
-def test_both_lists_may_agree_and_categories_give_the_order() -> None:
-    field = field_from(listed("integer", 2, 1, constraints={"enum": [1, 2]}))
-
-    assert field.categories == (2, 1)
 
 
 def test_what_only_describes_is_read_past() -> None:
@@ -248,38 +197,10 @@ def test_null_means_absent() -> None:
     assert field_from(age(**dict.fromkeys(keys))) == field_from(AGE)
 
 
-def test_numbers_are_kept_in_one_form() -> None:
-    loose = field_from(
-        make.field("age", {"type": "integer", "constraints": {"minimum": 0.0, "maximum": 120.0}}, special=[-1.0])
-    )
-    strict = field_from(make.field("age", (0, 120), special=[-1]))
-    number = field_from(make.field("age", (-0.0, 1.0), resolution=1.0))
-
-    assert loose == strict
-    assert [type(value) for value in (loose.minimum, *loose.special)] == [int, int]
-    assert repr((number.minimum, number.maximum, number.resolution)) == "(0, 1, 1)"
-
-
-def test_lists_given_in_python_become_tuples() -> None:
-    field = Field(name="x", type="integer", minimum=0, maximum=9, special=[-1])  # type: ignore[arg-type]
-
-    assert field.special == (-1,)
-    assert hash(field) == hash(Field(name="x", type="integer", minimum=0, maximum=9, special=(-1,)))
-
-
 # ------------------------------------- a schema as Python's own containers: names, columns by name, and changes by `|`
 
 
 PEOPLE = lw.Schema.load(make.schema({"id": "id", "sex": ["f", "m"], "age": (0, 99)}, missingValues=["", "NA"]))
-
-
-def test_names_columns_and_sizes_are_as_of_a_mapping():
-    assert PEOPLE.names == tuple(PEOPLE) == ("id", "sex", "age")
-    assert PEOPLE["age"] is PEOPLE.field("age")
-    assert len(PEOPLE) == 3
-    assert ("age" in PEOPLE, "Age" in PEOPLE, 0 in PEOPLE) == (True, False, False)
-    with pytest.raises(SchemaError, match='no field is called "agge"; did you mean "age"'):
-        PEOPLE["agge"]
 
 
 def test_keys_of_a_field_change_and_all_else_stays():
@@ -291,13 +212,6 @@ def test_keys_of_a_field_change_and_all_else_stays():
     assert PEOPLE["age"].maximum == 99
     assert changed == PEOPLE | {"age": {"constraints": {"maximum": 120}, "special": [-1]}}
     assert PEOPLE | {} == PEOPLE | PEOPLE == PEOPLE
-
-
-def test_a_new_name_is_a_column_at_the_end_and_blanks_make_a_draft():
-    draft = PEOPLE | {"weight": {"type": "number"}}
-
-    assert (draft.names[-1], draft.is_draft) == ("weight", True)
-    assert not (draft | {"weight": {"minimum": 2, "maximum": 200}}).is_draft
 
 
 def test_another_schema_has_the_word_on_its_fields_and_on_the_table():
