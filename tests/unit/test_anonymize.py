@@ -21,6 +21,7 @@ from helpers.linked_runs import coded_rows
 from helpers.naive_truncation import kept_of_unit
 from lapwing.anonymous.covariance_loss import equipartition, theorem_partition
 from lapwing.anonymous.microaggregation import (
+    axis_blocks,
     information_loss,
     local_search,
     mdav,
@@ -386,6 +387,20 @@ def test_no_record_leaves_a_group_of_the_least_size():
     labels = local_search(x, np.array([0, 0, 1, 1]), 2)
 
     assert np.bincount(labels).tolist() == [2, 2]
+
+
+@pytest.mark.parametrize(("share", "unit"), [(0.5, 1), (0.4, 3), (0.6, 5)])
+def test_blocks_hold_every_point_once_and_are_neither_large_nor_small(share, unit):
+    x = np.random.default_rng(7).normal(size=(1003, 5))
+
+    blocks = axis_blocks(x, 60, share=share, unit=unit)
+
+    assert np.sort(np.concatenate(blocks)).tolist() == list(range(1003))
+    sizes = [block.size for block in blocks]
+    assert max(sizes) <= 60
+    assert min(sizes) >= 20
+    assert sum(size % unit > 0 for size in sizes) <= 1
+    assert all((np.diff(block) > 0).all() for block in blocks)
 
 
 def tarragona(shared_data):

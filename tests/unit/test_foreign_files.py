@@ -3,6 +3,7 @@
 import datetime as dt
 import enum
 import json
+import shutil
 import sys
 import time
 import tomllib
@@ -22,7 +23,7 @@ from helpers.command import lapwing
 from helpers.foreign_files import FOREIGN, ROOT
 from lapwing.errors import DataError, LapwingWarning, SchemaError
 from lapwing.extras.connect.metadata import reading
-from lapwing.extras.connect.metadata.reading import read_foreign, read_foreign_tables
+from lapwing.extras.connect.metadata.reading import is_mbi, read_foreign, read_foreign_tables, read_mbi
 from lapwing.schema.schemas import Schema
 
 CASES = {
@@ -37,12 +38,35 @@ CASES = {
     ("files", "\n".join(" " * depth + "a:" for depth in range(2000))): "nested more than 20 deep",
     ("files", "a: " + "9" * 5000): "number or date that does not exist",
 }
+ADULT = {"age": 85, "workclass": 9, "fnlwgt": 100, "sex": 2, "income>50K": 2}
 
 
 def write(folder, text):
     path = folder / "metadata"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     return path
+
+
+@pytest.mark.parametrize(
+    ("name", "table", "expected"),
+    [
+        ("sdv1-single.json", None, "SDV metadata"),
+        ("sdv2-visits.json", "visits", "SDV metadata"),
+        ("smartnoise-visits.yaml", "visits", "SmartNoise SQL metadata"),
+        ("mbi-adult-domain.json", None, "mbi domain"),
+    ],
+    ids=["sdv1", "sdv2", "smartnoise", "mbi"],
+)
+def test_the_name_of_a_file_says_nothing(tmp_path, name, table, expected):
+    odd = tmp_path / "table.parquet"
+    shutil.copy(FOREIGN / name, odd)
+
+    assert read_foreign(odd, table=table).format == expected
+
+
+def test_a_schema_of_lapwing_is_called_one():
+    with pytest.raises(SchemaError, match="is a schema of Lapwing already; use it as it is"):
+        read_foreign(ROOT / "src" / "lapwing" / "examples" / "adult.schema.json")
 
 
 @pytest.mark.parametrize(
@@ -112,12 +136,46 @@ def test_huge_files_are_refused_before_they_are_parsed(tmp_path, monkeypatch):
         read_foreign(write(tmp_path, "a: 2\nb: 345"))
 
 
+@pytest.mark.parametrize("count", [10**4, pytest.param(10**5, marks=pytest.mark.full)], ids=["many", "most"])
+def test_many_columns_are_read_in_seconds(tmp_path, count):
+    domain = {f"c{i}": 2 for i in range(count)}
+    listed = {name: {"sdtype": "categorical"} for name in domain}
+    begun = time.process_time()
+
+    found = read_foreign(write(tmp_path, json.dumps(domain)))
+    assert len(found.schema.fields) == count
+    found = read_foreign(write(tmp_path, json.dumps({"METADATA_SPEC_VERSION": "SINGLE_TABLE_V1", "columns": listed})))
+    assert len(found.lacks) == count
+
+    assert time.process_time() - begun < count / 1000
+
+
 def test_without_pyyaml_the_extra_is_named_and_json_still_read(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "yaml", None)
 
     with pytest.raises(SchemaError, match=r"is not JSON; to read YAML, run .*pip install .*\[connect\]"):
         read_foreign(FOREIGN / "smartnoise-visits.yaml")
     assert read_foreign(FOREIGN / "mbi-adult-domain.json").format == "mbi domain"
+
+
+def test_a_size_is_so_many_whole_numbers_from_zero():
+    found = read_mbi(ADULT, "the file")
+
+    assert [(field.name, field.maximum + 1) for field in found.schema.fields] == list(ADULT.items())
+    assert {(field.type, field.minimum, field.required) for field in found.schema.fields} == {("integer", 0, True)}
+    assert [field.domain.values for field in found.schema.columns] == list(ADULT.values())
+
+
+def test_one_value_that_is_no_whole_number_makes_it_another_format():
+    for other in (1.5, True, "2", None, [2], {}):
+        assert not is_mbi({"a": 2, "b": other})
+    assert not is_mbi({})
+    assert not is_mbi([2])
+
+
+def test_a_domain_has_no_tables():
+    with pytest.raises(SchemaError, match='leave out the table "t"'):
+        read_foreign(FOREIGN / "mbi-adult-domain.json", table="t")
 
 
 # --------------------------- files of several tables, of SDV and Frictionless, become one draft: a tree, and questions
@@ -271,6 +329,14 @@ def test_of_two_private_parents_the_first_is_taken_and_the_other_asked_about():
         read_foreign_tables(value)
 
 
+def test_a_first_table_of_keys_alone_has_these():
+    value = linked_by_sdv([("b", "x", "a", "x")], a={"x": "id"}, b={"x": "id", "f": "boolean"})
+
+    drafts = read_foreign_tables(value).to_dict()["tables"]
+
+    assert [field["name"] for field in drafts["a"]["fields"]] == ["x"]
+
+
 def test_keys_that_linked_tables_do_not_have_are_told():
     value = linked_by_sdv(
         [("b", "x", "a", "x"), ("b", ["y", "z"], "a", ["u", "v"]), ("a", "u", "a", "x")],
@@ -283,6 +349,21 @@ def test_keys_that_linked_tables_do_not_have_are_told():
     assert 'its key of several columns to "a"' in [lack.what for lack in found.tables["b"].lacks]
     assert 'the key "u" to its own table has no counterpart' in found.tables["a"].notes
     assert shape(found)["b"]["foreignKeys"] == {"x": "a"}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"resources": [resource("a", ["x"]), resource("b", ["x"])]},
+        linked_by_sdv([], a={"x": "boolean"}, b={"x": "boolean"}),
+        linked_by_sdv([("a", "y", "a", "x")], a={"x": "id", "y": "id", "f": "boolean"}),
+        {"columns": {"a": {"sdtype": "boolean"}}},
+        {"age": 85},
+    ],
+    ids=["package", "no relationship", "to itself", "one table", "another format"],
+)
+def test_files_without_keys_between_tables_give_none(value):
+    assert read_foreign_tables(value) is None
 
 
 # ------------------------------- what a file leaves open, and no blank shows, is a question until its owner answers it

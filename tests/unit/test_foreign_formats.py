@@ -5,11 +5,12 @@ import yaml
 
 from helpers.foreign_files import FOREIGN, SAMPLE
 from lapwing.errors import SchemaError
-from lapwing.extras.connect.metadata.croissant import read_croissant
+from lapwing.extras.connect.metadata.croissant import is_croissant, read_croissant
 from lapwing.extras.connect.metadata.reading import read_foreign
-from lapwing.extras.connect.metadata.sdv import read_sdv
+from lapwing.extras.connect.metadata.sdv import is_sdv, read_sdv
 from lapwing.extras.connect.metadata.smartnoise import is_smartnoise, read_smartnoise
 from lapwing.schema.fields import PrivacyUnit
+from lapwing.schema.schemas import Schema
 
 # ---------------------------------------------------------------------------------------------------- SDV 1.38 and 2.0
 
@@ -20,6 +21,21 @@ def single(**columns):
 
 def read_sdv_(value, table=None):
     return read_sdv(value, "the file", table)
+
+
+def lacks_of(found, field):
+    return [lack.what for lack in found.lacks if lack.field == field]
+
+
+def test_a_first_version_gives_types_and_says_that_domains_are_missing():
+    found = read_foreign(FOREIGN / "sdv1-adult.json")
+
+    assert (found.format, found.schema.name, found.schema.is_draft) == ("SDV metadata", "adult", True)
+    assert [field.name for field in found.schema.fields] == [field.name for field in SAMPLE.fields]
+    assert lacks_of(found, "age") == ["whether the numbers are whole", "minimum and maximum"]
+    assert lacks_of(found, "sex") == ["categories"]
+    assert {field.provenance for field in found.schema.fields} == {"assumed"}
+    assert not any(field.required for field in found.schema.fields)
 
 
 def test_ranges_that_a_second_version_detected_are_taken_and_released_by_nobody_before_they_are_looked_at():
@@ -86,6 +102,15 @@ def test_the_format_of_moments_comes_along_or_is_told(form, read_as):
     assert any("moments must be written" in note for note in found.notes) == (read_as is None)
 
 
+def test_ranges_of_a_second_version_are_bounds_and_steps():
+    schema = read_foreign(FOREIGN / "sdv2-visits.json", table="visits").schema
+    cost, day, nights = map(schema.field, ("cost", "day", "nights"))
+
+    assert (cost.minimum, cost.maximum, cost.resolution) == (0, 90000, 0.01)
+    assert (day.minimum, day.maximum, day.required) == ("2000-01-01", "2029-12-31", True)
+    assert (nights.minimum, nights.maximum) == (0, None)
+
+
 def test_personal_data_are_identifiers_unless_the_file_says_that_they_are_none():
     found = read_foreign(FOREIGN / "sdv1-visits.json", table="patients")
 
@@ -125,6 +150,31 @@ def test_a_number_has_what_the_file_states_and_no_more(column, expected):
     assert (field.type, field.minimum, field.resolution) == expected
 
 
+@pytest.mark.parametrize(
+    ("values", "kind", "categories"),
+    [
+        ([True, False], "boolean", None),
+        ([True], "boolean", (True,)),
+        ([3, 1], "integer", (1, 3)),
+        ([0.5, 2.5], "number", (0.5, 2.5)),
+        (["b", "", "a"], "string", ("", "a", "b")),
+    ],
+    ids=["both truths", "one truth", "whole", "numbers", "with the empty text"],
+)
+def test_a_list_has_the_type_of_its_values(values, kind, categories):
+    field = read_sdv_(single(x={"sdtype": "categorical", "range_values": values})).schema.field("x")
+
+    assert (field.type, field.categories) == (kind, categories)
+
+
+def test_columns_with_sdtypes_are_known_without_a_version():
+    assert is_sdv({"columns": {"a": {"sdtype": "id"}}})
+    assert is_sdv({"tables": {"t": {"columns": {"a": {"sdtype": "id"}}}}})
+    for other in (None, [], {}, {"columns": {"a": {}}}, {"tables": []}, {"tables": {"t": []}}, {"columns": []}):
+        assert not is_sdv(other)
+    assert isinstance(read_sdv_({"columns": {"a": {"sdtype": "boolean"}}}).schema, Schema)
+
+
 # ---------------------------------------------------- SmartNoise SQL, as its writer and its published examples have it
 
 
@@ -139,6 +189,13 @@ Database:
       pid: {type: int, private_id: True}
 """
 AGES = {"type": "int", "lower": 0, "upper": 100}
+
+TWO_TABLES = """
+"":
+  PUMS:
+    PUMS: {max_ids: 1, age: {type: int, lower: 0, upper: 100}, pid: {type: int, private_id: True}}
+    PUMS2: {max_ids: 3, age: {type: int, lower: 0, upper: 90}, pid: {type: int, private_id: True}}
+"""
 
 
 def people_of(table, wanted=None):
@@ -194,6 +251,15 @@ def test_without_one_private_id_the_privacy_unit_is_missing(ids):
     assert [(lack.field, lack.what) for lack in found.lacks] == [("", "whose rows are protected together")]
 
 
+def test_a_table_is_chosen_by_its_name_with_or_without_schema():
+    assert read_text(TWO_TABLES, "PUMS2").schema.max_rows == 3
+    assert read_text(TWO_TABLES, "PUMS.PUMS").schema.max_rows == 1
+    with pytest.raises(SchemaError, match=r'choose one with table= or --table: "PUMS\.PUMS", "PUMS\.PUMS2"'):
+        read_text(TWO_TABLES)
+    with pytest.raises(SchemaError, match='no table "PUMS3"'):
+        read_text(TWO_TABLES, "PUMS3")
+
+
 # ------------------------------ Frictionless resources and packages: their Table Schema, and how their file is written
 
 
@@ -222,6 +288,14 @@ def test_a_resource_gives_its_fields_as_a_draft_with_what_is_missing():
         ("price", "minimum and maximum"),
     ]
     assert {field.provenance for field in found.schema.fields} == {"assumed"}
+
+
+def test_a_resource_of_a_package_is_chosen_by_its_name():
+    package = {"resources": [resource(), resource("rooms", encoding="latin-1"), {"name": "map", "path": "map.png"}]}
+
+    assert read_foreign(package, table="rooms").schema.dialect.encoding == "latin-1"
+    with pytest.raises(SchemaError, match=r'choose one with .*: "sales", "rooms", "map"'):
+        read_foreign(package)
 
 
 @pytest.mark.parametrize(
@@ -359,6 +433,34 @@ def test_what_mlcroissant_wrote_gives_types_and_categories():
     assert all(field.provenance == "assumed" for field in fields.values())
 
 
+@pytest.mark.parametrize(
+    ("data_type", "kind"),
+    [
+        ("sc:Integer", "integer"),
+        ("https://schema.org/Float", "number"),
+        ("cr:UInt8", "integer"),
+        ("sc:DateTime", "datetime"),
+        ("sc:Time", "string"),
+        (["wd:Q515", "sc:Integer"], "integer"),
+        ({"@id": "sc:Boolean"}, "boolean"),
+        ("wd:Q515", "string"),
+        (None, "string"),
+    ],
+    ids=range(9),
+)
+def test_types_are_the_atomic_ones(data_type, kind):
+    assert field_of({"dataType": data_type}).type == kind
+
+
+@pytest.mark.parametrize(
+    "reference", [{"@id": "sexes/name"}, {"field": {"@id": "sexes/name"}}, {"field": "sexes/name"}], ids=range(3)
+)
+def test_a_field_that_refers_to_an_enumeration_has_its_categories_and_its_type(reference):
+    field = field_of({"references": reference})
+
+    assert (field.type, field.categories) == ("string", ("f", "m"))
+
+
 def test_lists_constants_images_and_nested_fields_are_told():
     found = rows_of(
         {"@id": "rows/tags", "dataType": "sc:Text", "isArray": True},
@@ -382,6 +484,20 @@ def test_lists_and_identifiers_have_no_categories():
     assert field_of({**reference, "fieldSettings": {"role": "identifier"}}).categories is None
 
 
+def test_one_of_several_record_sets_must_be_chosen():
+    sets = [{"@id": name, "name": f"set {name}", "field": {"@id": f"{name}/x"}} for name in "ab"]
+    with pytest.raises(SchemaError, match=r'choose one with table= or --table: "a", "b"'):
+        read_croissant({"recordSet": sets}, "the file")
+    assert read_croissant({"recordSet": sets}, "the file", "b").lacks
+    assert read_croissant({"recordSet": sets}, "the file", "set b").lacks
+
+
+def test_it_is_recognised_by_its_record_sets_or_by_what_it_conforms_to():
+    assert is_croissant({"cr:recordSet": []})
+    assert is_croissant({"conformsTo": ["x", "http://mlcommons.org/croissant/1.0"]})
+    assert not any(map(is_croissant, [None, [], {}, {"conformsTo": 1}, {"fields": []}, {"@context": {}}]))
+
+
 def test_settings_that_are_nested_too_deep_are_refused():
     field = {"@id": "a", "fieldSettings": "[" * 100_000}
 
@@ -396,6 +512,17 @@ def test_an_odd_privacy_unit_is_a_question(unit):
 
     assert found.schema.privacy_unit is None
     assert [lack.what for lack in found.lacks] == ["whose rows are protected together", "categories"]
+
+
+def test_a_reference_to_nothing_and_types_that_are_not_known_are_noted():
+    found = rows_of(
+        {"@id": "rows/a", "references": {"@id": "nowhere/name"}},
+        {"@id": "rows/b", "dataType": ["cr:Foo", "sc:Float"]},
+        {"@id": "rows/c", "dataType": ["sc:Text", "sc:Enumeration"]},
+    )
+
+    assert 'a field that is referred to is not in the file: no categories are read: "a"' in found.notes
+    assert 'data types beside the one that is read, which are not known here, are left out: "b"' in found.notes
 
 
 @pytest.mark.full

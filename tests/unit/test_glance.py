@@ -53,6 +53,27 @@ def test_the_verdict_follows_the_place_by_the_stated_thresholds(figures, setting
     assert (found.verdict, found.words) == (verdict, say(f"standing.{verdict}"))
 
 
+@pytest.mark.parametrize(
+    ("figures", "words"),
+    [
+        ((0.04, 0.1, 0.0), "closer than a resample"),
+        ((0.1, 0.1, 0.0), "as close as a resample"),
+        ((0.15, 0.1, 0.0), "as close as a resample"),
+        ((0.3, 0.1, 0.0), "3 times as far as a resample"),
+        ((2.0, 0.1, 0.0), "20 times as far as a resample"),
+        ((0.0, 0.0, 0.0), "as close as a resample"),
+        ((1e-17, 7e-17, 0.0), "as close as a resample"),
+        ((0.1, 0.0, 0.0), "much farther than a resample"),
+        ((0.25, 0.1, 0.2), "too few rows to distinguish from a resample, and no closer than independent columns"),
+        ((0.15, 0.1, 0.2), "as close as a resample"),
+    ],
+)
+def test_without_a_place_a_figure_is_judged_beside_a_resample_alone(figures, words):
+    found = standing(compared(*figures))
+
+    assert (found.place, found.words) == (None, words)
+
+
 @pytest.mark.parametrize("times", [math.sqrt(2), 1.9, math.e - 0.01])
 def test_rows_of_new_people_are_never_called_far_from_the_real_ones(times):
     verdicts = {standing(compared(0.1 * times, 0.1, 0.1 * lazy)).verdict for lazy in (times + 0.01, 2.9)}

@@ -325,6 +325,15 @@ def test_both_solvers_agree_within_their_gaps_and_the_program_fits_the_noisy_tar
     assert even.error - even.gap > 0.8 * best.error
 
 
+def test_points_with_the_same_statistics_share_their_weight():
+    matrix = csr_array(np.array([[0.0, 1.0, 0.0, 1.0, 1.0], [0.5, -0.5, 0.5, 0.5, -0.5]]))
+
+    weights = minimax_density(matrix, np.array([0.6, 0.0])).weights
+
+    assert weights[[0, 2]] == pytest.approx([weights[0]] * 2, abs=1e-6)
+    assert weights[[1, 4]] == pytest.approx([0.25] * 2, abs=1e-6)
+
+
 WEIGHTED_ROWS = 400
 SCHEMA = Schema.from_dict(make.schema({"a": bool, "b": bool, "c": ["x", "y", "z"], "n": (0, 999)}, required=True))
 

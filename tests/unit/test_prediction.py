@@ -6,8 +6,10 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy.stats import binomtest
 
 from lapwing.errors import LapwingError, ParameterError
+from lapwing.extras.evaluate.metrics.disclosure import disclosure
 from lapwing.extras.evaluate.metrics.disclosure.disclosure import compare_disclosure
 from lapwing.extras.evaluate.metrics.metric import excess, wilson
 from lapwing.extras.evaluate.metrics.prediction import detection, downstream
@@ -171,6 +173,19 @@ def test_a_column_named_like_the_target_is_no_leak() -> None:
     assert found.columns == 2
 
 
+def test_one_row_has_no_figure() -> None:
+    assert told_by_trees(uniform(1, 1), uniform(2)) is None
+
+
+def test_of_many_rows_and_columns_some_are_used(monkeypatch) -> None:
+    monkeypatch.setattr(detection, "MOST_ROWS", 100)
+    monkeypatch.setattr(detection, "MOST_COLUMNS", 1)
+
+    found = told_by_trees(uniform(1), uniform(2))
+
+    assert (found.rows, found.columns) == (100, 1)
+
+
 def test_the_error_of_an_area_is_that_of_drawn_scores() -> None:
     rng = np.random.default_rng(1)
     # Hanley and McNeil's approximation is exact for exponential scores: an area of 0.8 for a rate of 1/4.
@@ -253,6 +268,17 @@ def test_singling_out_stands_beside_what_rows_of_other_people_show(holdout):
         assert copied[key].lower > 0.6 > copied[key].baseline_interval[1]
 
 
+def test_a_smaller_holdout_takes_as_many_real_rows():
+    real = drawn(1)
+
+    found = compare(real, real, drawn(2, 100))
+
+    assert found.rows == 100
+    assert by_key(found)["exact_copies"].rate == 1
+    # A third of the real rows is there to be found.
+    assert by_key(found)["copies"].rate == pytest.approx(1 / 3, abs=0.01)
+
+
 def test_without_holdout_what_needs_one_is_left_out_and_the_notes_say_so():
     found = compare(drawn(1), drawn(4))
 
@@ -291,6 +317,18 @@ def test_tables_without_any_value_are_tried():
     assert sum("could not be tried" in note for note in found.notes) == 2
 
 
+def test_large_tables_are_searched_in_part_and_say_so(monkeypatch):
+    monkeypatch.setattr(disclosure, "MOST_SEARCHED", 200)
+    monkeypatch.setattr(disclosure, "TARGETS", 20)
+    real = drawn(1)
+
+    found = compare(real, real, drawn(2))
+
+    assert any("tables are large" in note for note in found.notes)
+    assert by_key(found)["closer_to_real"].attacks == 20
+    assert by_key(found)["age"].attacks == 10
+
+
 @pytest.mark.parametrize("which", ["real", "synthetic", "holdout"])
 def test_a_table_without_rows_is_refused(which):
     tables = {"real": drawn(1), "synthetic": drawn(4), "holdout": drawn(2)}
@@ -307,10 +345,43 @@ def test_without_scikit_learn_the_extra_is_named(monkeypatch):
         compare(drawn(1), drawn(4))
 
 
+@pytest.mark.parametrize(("successes", "trials"), [(0, 1), (1, 1), (0, 40), (3, 40), (20, 40), (40, 40), (999, 1000)])
+def test_wilson_intervals_are_those_of_scipy(successes, trials):
+    found = wilson(successes, trials)
+
+    theirs = binomtest(successes, trials).proportion_ci(0.95, method="wilson")
+    assert found.rate == successes / trials
+    # Both are a few roundings of numbers below 1.
+    assert found.lower == pytest.approx(theirs.low, abs=1e-12)
+    assert found.upper == pytest.approx(theirs.high, abs=1e-12)
+
+
 @pytest.mark.parametrize(("successes", "trials"), [(1, 0), (-1, 5), (6, 5), (math.nan, 5), (1, math.nan)])
 def test_impossible_counts_are_refused(successes, trials):
     with pytest.raises(ParameterError, match="successes must be from 0 to trials"):
         wilson(successes, trials)
+
+
+def test_an_attack_that_always_succeeds_takes_all_that_was_left():
+    value, (lower, upper) = excess(wilson(50, 50), wilson(20, 50))
+
+    assert (value, upper) == (1, 1)
+    assert 0.8 < lower < 1
+
+
+def test_where_every_control_succeeds_nothing_was_left():
+    assert excess(wilson(5, 5), wilson(5, 5)) is None
+
+
+@pytest.mark.parametrize("trials", [1, 2, 7])
+def test_the_interval_holds_the_value_for_all_small_counts(trials):
+    for successes in range(trials + 1):
+        for controls in range(trials):
+            value, (lower, upper) = excess(wilson(successes, trials), wilson(controls, trials))
+
+            assert lower <= value + 1e-12
+            assert value <= upper + 1e-12
+            assert upper <= 1
 
 
 @pytest.mark.parametrize(("attack", "control"), [(0.3, 0.3), (0.95, 0.9), (0.5, 0.2), (0.04, 0.02)])
@@ -369,6 +440,13 @@ def test_the_boosting_comes_first_and_has_the_figures_of_trained_auc() -> None:
     assert found.auc == trained_auc(train, test, CLASSIFIERS_SCHEMA, "yes", np.random.default_rng(0))
 
 
+@pytest.mark.parametrize("count", [0, 1, 50])
+def test_train_rows_of_one_class_teach_no_kind_anything(count: int) -> None:
+    one_class = classifiers_rows(1, count) | {"yes": np.ones(count, dtype=int)}
+
+    assert {each.auc for each in scores(one_class, learnable(1, 50), learnable(2, 50), "yes")} == {0.5}
+
+
 def test_a_kind_that_cannot_be_trained_says_so_and_others_go_on() -> None:
     # Two rows of two classes: too few for discriminants.
     few = {column.name: np.array([0, 1]) for column in CLASSIFIERS_SCHEMA.columns}
@@ -406,6 +484,18 @@ def test_ordered_codes_are_in_deviations_and_categories_are_claims() -> None:
     )
 
 
+def test_many_columns_share_the_features() -> None:
+    cities = [
+        {"name": f"city{place}", "type": "string", "categories": [f"c{each}" for each in range(100)]}
+        for place in range(64)
+    ]
+    schema = Schema.from_dict({"fields": cities})
+    table = {column.name: np.random.default_rng(1).integers(100, size=500) for column in schema.columns}
+
+    assert features(table, table, schema.columns)[0].shape == (500, 256)
+    assert features(table, table, schema.columns[:1])[0].shape == (500, 32)
+
+
 def test_more_features_and_more_classes_mean_fewer_rows() -> None:
     plain = Classifier("", 8000, False, lambda _: None)
     by_class = Classifier("", 8000, True, lambda _: None)
@@ -423,6 +513,14 @@ def test_a_kind_without_probabilities_is_scored_by_its_decisions() -> None:
     assert known.tolist() == [0, 1]
     assert (np.diff(found[:, 1]) > 0).all()
     assert mean_area(known, found, (points[:, 0] > 0).astype(np.int64)) == 1
+
+
+def test_the_mean_area_counts_classes_alike() -> None:
+    truth = np.array([0, 1, 2, 2])
+    found = np.array([[0.9, 0.1], [0.2, 0.8], [0.3, 0.7], [0.5, 0.5]])
+
+    # 0 against the rest: 1. 1 against the rest: 1. 2 has no scores: 1/2.
+    assert mean_area(np.array([0, 1]), found, truth) == pytest.approx((1 + 1 + 0.5) / 3)
 
 
 DOWNSTREAM_FIELDS = [
@@ -446,6 +544,36 @@ def auc(train, test, target):
 
 def with_target(codes, target, values):
     return codes | {target: np.asarray(values).astype(np.int64)}
+
+
+def test_a_target_that_a_threshold_tells_is_predicted_without_error():
+    train, test = (with_target(codes, "yes", codes["size"] >= 40) for codes in (downstream_rows(1), downstream_rows(2)))
+
+    assert auc(train, test, "yes") == 1
+
+
+def test_several_classes_count_alike():
+    train, test = downstream_rows(1), downstream_rows(2)
+    train = with_target(train, "class", np.digitize(train["size"], [2, 50]))
+    test = with_target(test, "class", np.digitize(test["size"], [2, 50]))
+
+    perfect = auc(train, test, "class")
+    half = auc(with_target(train, "class", np.where(train["class"] == 0, 1, train["class"])), test, "class")
+
+    # A class that a narrow threshold tells costs the scores of the two others less than a thousandth.
+    assert perfect > 0.999
+    # The first class, never seen, is scored 0.5; it lies far on the side of the second, and costs that one little.
+    assert 0.8 < half < 0.84
+
+
+def test_rows_without_a_target_are_left_out():
+    train, test = (with_target(codes, "yes", codes["size"] >= 40) for codes in (downstream_rows(1), downstream_rows(2)))
+    missing = DOWNSTREAM_SCHEMA.field("yes").domain.last
+    more = {name: np.concatenate((column, column)) for name, column in test.items()}
+    more["yes"][len(test["yes"]) :] = missing
+
+    assert auc(train, more, "yes") == auc(train, test, "yes") == 1
+    assert auc(more, train, "yes") == 1
 
 
 def test_test_rows_of_one_class_are_refused():

@@ -277,6 +277,15 @@ def test_causes_come_before_effects() -> None:
     assert components(schema.coded_rules) == (("sex", "flag", "age"), ("day", "hour"))
 
 
+def test_codes_that_a_condition_treats_alike_are_one_group_where_they_have_no_order() -> None:
+    names = [f"c{place:03}" for place in range(300)]
+    fields = [*FIELDS, {"name": "code", "type": "string", "categories": names}]
+    rules = [{"never": {"code": names[::2], "sex": "f"}}, {"never": {"code": names[:10], "age": 1}}]
+    schema = Schema.from_dict({"fields": fields, "rules": rules})
+
+    assert [rule.groupings[0].regular for rule in schema.coded_rules] == [2, 2]
+
+
 CONTRADICTIONS = {
     "one": (
         [{"never": {"flag": [True, False]}}],

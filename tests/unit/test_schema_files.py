@@ -203,6 +203,15 @@ def test_null_means_absent() -> None:
 PEOPLE = lw.Schema.load(make.schema({"id": "id", "sex": ["f", "m"], "age": (0, 99)}, missingValues=["", "NA"]))
 
 
+def test_names_columns_and_sizes_are_as_of_a_mapping():
+    assert PEOPLE.names == tuple(PEOPLE) == ("id", "sex", "age")
+    assert PEOPLE["age"] is PEOPLE.field("age")
+    assert len(PEOPLE) == 3
+    assert ("age" in PEOPLE, "Age" in PEOPLE, 0 in PEOPLE) == (True, False, False)
+    with pytest.raises(SchemaError, match='no field is called "agge"; did you mean "age"'):
+        PEOPLE["agge"]
+
+
 def test_keys_of_a_field_change_and_all_else_stays():
     changed = PEOPLE | {"age": {"maximum": 120, "special": [-1]}}
 

@@ -8,10 +8,11 @@ import pytest
 from helpers.cases import spread
 from helpers.findings import schema_of
 from lapwing.errors import CapacityError, ParameterError
-from lapwing.extras.evaluate.metrics.bars import MOST_BARS
+from lapwing.extras.evaluate.metrics import moments
+from lapwing.extras.evaluate.metrics.bars import MOST_BARS, choose_bars
 from lapwing.extras.evaluate.metrics.metric import bootstrap_rows, independent_columns
-from lapwing.extras.evaluate.metrics.moments import compare_moments
-from lapwing.extras.evaluate.metrics.overlays import GRID, LISTED, overlay_columns
+from lapwing.extras.evaluate.metrics.moments import MOST_CATEGORIES, coded_rows, compare_moments, coordinates
+from lapwing.extras.evaluate.metrics.overlays import GRID, LISTED, coordinate_pairs, overlay_columns
 from lapwing.extras.evaluate.metrics.tables.variation import Variation, compare_tables
 from lapwing.model.compared import choose_tables, compared_cells
 from lapwing.schema.groupings.domains import Domain
@@ -119,6 +120,21 @@ def test_a_table_with_too_many_cells_to_number_is_refused():
         table_variations(rows, rows, schema, ways=[8], rng=np.random.default_rng(0))
 
 
+def test_pairs_are_sampled_where_there_are_very_many() -> None:
+    fields = [{"name": f"x{place}", "type": "boolean"} for place in range(130)]
+    schema = Schema.from_dict({"fields": fields})
+
+    (pairs,) = choose_tables(schema, ways=[2], rng=np.random.default_rng(1))
+    (again,) = choose_tables(schema, ways=[2], rng=np.random.default_rng(2))
+
+    assert len(set(pairs)) == 8192
+    assert pairs != again
+    assert (
+        len(choose_tables(Schema.from_dict({"fields": fields[:128]}), ways=[2], rng=np.random.default_rng(1))[0])
+        == 8128
+    )
+
+
 def test_a_bootstrap_keeps_rows_and_shuffled_columns_keep_columns():
     rng = np.random.default_rng(4)
     first = np.arange(1000)
@@ -134,8 +150,65 @@ def test_a_bootstrap_keeps_rows_and_shuffled_columns_keep_columns():
     assert np.count_nonzero(shuffled["b"] == shuffled["a"] + 5) < 20
 
 
+FLAG = {"name": "c", "type": "boolean", "constraints": {"required": True}}
+MAYBE = {"name": "c", "type": "boolean"}
+AGE = {"name": "c", "type": "integer", "constraints": {"minimum": 10, "maximum": 14}, "special": [-1]}
+HEIGHT = {"name": "c", "type": "number", "constraints": {"minimum": 0, "maximum": 3, "required": True}}
+SEX = {"name": "c", "type": "string", "categories": ["f", "m"], "constraints": {"required": True}}
+SIDE = {"name": "c", "type": "string", "categories": ["l", "m", "r"], "constraints": {"required": True}}
+ONLY = {"name": "c", "type": "string", "categories": ["x"]}
+MANY = {"name": "c", "type": "string", "categories": [f"v{n}" for n in range(100)]}
+
+
+def vectors(field, codes):
+    return coded_rows({"c": np.array(codes)}, Schema.from_dict({"fields": [field]}).columns).tolist()
+
+
+@pytest.mark.parametrize(
+    ("field", "codes", "expected"),
+    [
+        (FLAG, [0, 1], [[0], [1]]),
+        (MAYBE, [0, 1, 2], [[0, 0], [1, 0], [0, 1]]),
+        (SEX, [0, 1], [[0], [1]]),
+        (SIDE, [0, 2, 3], [[1, 0, 0], [0, 0, 1], [0, 0, 0]]),  # the last is a misfit
+        (AGE, [0, 1, 4, 5, 6], [[0, 0], [0.25, 0], [1, 0], [0, 1], [0, 1]]),
+        (HEIGHT, [0, 2**32 - 1, 2**32], [[0], [1], [0]]),
+        (ONLY, [0, 1], [[1, 0], [0, 1]]),
+    ],
+)
+def test_a_column_has_the_coordinates_of_its_kind(field: dict, codes: list, expected: list) -> None:
+    assert vectors(field, codes) == expected
+
+
+def test_columns_of_many_categories_share_coordinates_in_runs() -> None:
+    found = np.array(vectors(MANY, range(101)))
+
+    assert found.shape == (101, MOST_CATEGORIES + 1)
+    assert (found.sum(axis=1) == 1).all()
+    assert set(found[:100].sum(axis=0).tolist()) == {0, 3, 4}
+    assert (np.diff(found[:100].argmax(axis=1)) >= 0).all()
+    assert found[100, -1] == 1
+
+
+@pytest.mark.parametrize("field", [FLAG, MAYBE, AGE, HEIGHT, SEX, SIDE, ONLY, MANY])
+def test_every_column_adds_at_most_one_to_the_squared_length(field: dict) -> None:
+    domain = Schema.from_dict({"fields": [field]}).columns[0].domain
+    codes = np.unique(np.linspace(0, domain.size - 1, 300).astype(np.int64))
+
+    found = np.array(vectors(field, codes))
+
+    assert found.shape[1] == coordinates(domain)
+    assert found.min() >= 0
+    assert np.square(found).sum(axis=1).max() <= 1
+
+
 # Sums of a few thousand numbers of size 1, divided by their number.
 ROUNDED = 1e-12
+
+
+def moments_flags(columns):
+    field = {"type": "boolean", "constraints": {"required": True}}
+    return Schema.from_dict({"fields": [{"name": f"c{place}", **field} for place in range(columns)]})
 
 
 def codes(rows):
@@ -168,6 +241,18 @@ def test_averages_of_groups_keep_to_the_bound() -> None:
         assert 0.01 < found[f"moment_loss_{degree}"] <= found[f"moment_bound_{degree}"]
     # Averaging loses covariance alone, so that the second moment loses as much; rounding to 2**-20 adds less than 1e-5.
     assert found["moment_loss_2"] == pytest.approx(found["covariance_loss"], abs=1e-5)
+
+
+def test_wide_tables_are_compared_on_some_columns(monkeypatch) -> None:
+    monkeypatch.setattr(moments, "MOST_COORDINATES", 9)
+    monkeypatch.setattr(moments, "MOST_BY_THREES", 4)
+    rows = np.random.default_rng(5).integers(0, 2, (40, 12))
+
+    found = figures(codes(rows), codes(rows[:30]), moments_flags(12))
+
+    assert [found[f"marginal_error_{way}"].columns for way in (1, 2, 3)] == [9, 9, 4]
+    assert found["moment_bound_2"].columns == 9
+    assert found["moment_bound_3"].columns == 4
 
 
 OVERLAYS_AGE = {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 120, "required": True}}
@@ -258,6 +343,53 @@ def test_a_single_value_that_dwarfs_the_rest_is_told_apart():
     assert found.real.max() < 0.02
 
 
+def test_a_single_value_that_synthetic_rows_miss_is_drawn():
+    codes = np.concatenate((np.zeros(900, dtype=np.int64), np.arange(100) * 50 + 1000))
+
+    found = overlay(MONEY, codes, np.arange(100))
+
+    assert found.frequent == ()
+    assert found.real.max() >= 0.9
+
+
+def test_skewed_numbers_lie_in_bars_that_widen_away_from_zero():
+    rng = np.random.default_rng(3)
+
+    found = overlay(MONEY, np.exp(rng.normal(6, 2, 5000)).astype(np.int64).clip(0, 10**6))
+
+    assert found.scale == "log"
+    assert np.count_nonzero(found.real > 0.02) > 10
+    assert "1000-1999" in found.labels or "1000-1499" in found.labels
+
+
+def test_few_values_have_a_bar_each_and_empty_ends_are_left_out():
+    found = overlay(measured("integer", 0, 9), [2, 2, 5], [4])
+
+    assert (found.labels, found.scale) == (("2", "3", "4", "5"), "values")
+    assert found.real.tolist() == [2 / 3, 0, 0, 1 / 3]
+    assert found.synthetic.tolist() == [0, 0, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("kind", "low", "high"),
+    [
+        ("date", "2020-01-01", "2021-12-31"),
+        ("date", "0001-01-01", "9999-12-31"),
+        ("datetime", "2020-01-15", "2020-02-01"),
+    ],
+)
+def test_bars_of_dates_are_equally_long_and_begin_as_they_are_called(kind, low, high):
+    field = schema_of(measured(kind, low, high)).columns[0]
+
+    found = choose_bars(field, np.arange(0, field.domain.values, field.domain.values // 700))
+
+    assert 30 < len(found.labels) == len(found.cuts) + 1 <= MOST_BARS
+    assert len(set(np.diff(found.cuts))) == 1
+    for label, start in zip(found.labels, found.starts, strict=True):
+        assert label.replace("T", " ").startswith(start)
+        assert len(start) == (10 if kind == "date" else 16)
+
+
 def test_categories_stand_by_real_share_with_the_rest_in_one_bar():
     field = {"name": "x", "type": "string", "categories": [f"c{i}" for i in range(LISTED + 5)]}
     codes = np.repeat(np.arange(LISTED + 5), np.arange(1, LISTED + 6))
@@ -269,6 +401,25 @@ def test_categories_stand_by_real_share_with_the_rest_in_one_bar():
     assert (found.others, found.is_ordered) == (5, False)
     assert found.real[-1] == pytest.approx(15 / len(codes), abs=ROUNDED)
     assert (found.synthetic[-1], found.missing) == (0.5, (0.0, 0.25))
+
+
+@pytest.mark.parametrize(
+    ("names", "pairs"),
+    [
+        (("lat", "lon"), (("lon", "lat"),)),
+        (("Latitude", "Longitude"), (("Longitude", "Latitude"),)),
+        (("pickup_lat", "pickup_lng", "dropoff_lat"), (("pickup_lng", "pickup_lat"),)),
+        (("homeLong", "homeLat", "z"), (("homeLong", "homeLat"),)),
+        (("x", "y", "z"), (("x", "y"),)),
+        (("easting", "northing"), (("easting", "northing"),)),
+        (("length", "width"), (("length", "width"),)),  # the only two measured numbers
+        (("length", "width", "height"), ()),
+        (("lat", "place"), (("lat", "place"),)),
+        (("lat",), ()),
+    ],
+)
+def test_coordinates_are_known_by_their_names(names, pairs):
+    assert coordinate_pairs(schema_of(*({**measured(), "name": name} for name in names))) == pairs
 
 
 def test_a_map_shows_the_city_and_not_the_bounds_of_the_schema():
