@@ -1,7 +1,8 @@
 """Tab-PE from a checkout of microsoft/DPSDA (no registry has it), with the settings of its example for Adult.
 
 It reads categories, bounds, labels and how many rows have each label off the rows. Here all of that is public: the
-domain is given, and every row has the same label, so that the label column is one of the features.
+domain is given, and every row has the same label, so that the label column is one of the features. Its modules for
+images load with it; what they need is left out by the package's own means.
 """
 
 import sys
@@ -18,6 +19,10 @@ SETTINGS = {"iterations": ITERATIONS, "sampled_first": SELECTED, "rows": ROWS}
 def fit(codes: np.ndarray, job: dict[str, Any]) -> working.Sampler:
     """Let its population evolve towards the rows, with one noisy histogram of nearest neighbours each time."""
     sys.path.insert(0, job["checkout"])
+    from generalimport import generalimport
+
+    # They are asked for by modules of the checkout, not beside this file.
+    generalimport("torchvision", "cleanfid", "fld")._scope = None
     from pe.api import TabularAPI
     from pe.constant.data import LABEL_ID_COLUMN_NAME, TABULAR_DATA_COLUMN_NAME
     from pe.data import Data
