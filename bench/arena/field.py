@@ -63,8 +63,13 @@ RIVALS = {
     "dpsynth-aim-gdp": Rival(script="google_dpsynth", mechanism="aim-gdp", checkout="dpsynth"),
     "dpsynth-mst": Rival(script="google_dpsynth", mechanism="mst", checkout="dpsynth"),
     "dpsynth-swift": Rival(script="google_dpsynth", mechanism="swift", checkout="dpsynth"),
+    "dpsynth-mst-merged": Rival(script="google_dpsynth", mechanism="mst-merged", checkout="dpsynth"),
+    "dpsynth-swift-merged": Rival(script="google_dpsynth", mechanism="swift-merged", checkout="dpsynth"),
     "margnet": Rival(script="marg_net", mechanism="margnet", checkout="margnet"),
     "tab-pe": Rival(script="tab_pe", mechanism="tab-pe", checkout="DPSDA"),
+    "privpgd": Rival(
+        script="", why_not="its authors' settings (100,000 particles, 1,000 steps) take some 10,000 CPU s on magic"
+    ),
     "aim-grem": Rival(script="", why_not="it answers marginal queries and gives no rows"),
 }
 FORMS = ("codes", "quantiles", "native")

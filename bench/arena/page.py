@@ -28,7 +28,7 @@ WIDEST = 2
 """Rivals that are better in a measure of which the gap is shown."""
 NAMED = 6
 """Tables of a cause that are named."""
-FIRST = 10
+FIRST = 11
 """Systems in the first table."""
 SENTENCES = 5
 """Of where Lapwing loses, before the details."""
@@ -43,10 +43,14 @@ NAMES = {
     "dpsynth-aim": "AIM (dpsynth)",
     "dpsynth-aim-gdp": "AIM-GDP (dpsynth)",
     "dpsynth-swift": "SWIFT (dpsynth)",
+    "dpsynth-swift-merged": "SWIFT, values merged",
     "dpsynth-mst": "MST (dpsynth)",
+    "dpsynth-mst-merged": "MST (dpsynth), merged",
     "opendp-mst": "MST (OpenDP)",
     "dpmm-mst": "MST (dpmm)",
     "smartnoise-mst": "MST (SmartNoise)",
+    "margnet": "MargNet",
+    "tab-pe": "Tab-PE",
     "privsyn": "PrivSyn",
     "datasynthesizer": "PrivBayes (DataSynthesizer)",
     "datasynthesizer-k2": "PrivBayes, two parents",

@@ -40,8 +40,14 @@ CHECKED: dict[tuple[str, ...], tuple[Verdict, str]] = {
         "selection with monotonic=True though L1 errors are not monotone, a loss of up to four times its charge: "
         "drawn without",
     ),
-    ("dpsynth-aim-gdp", "dpsynth-swift"): ("as stated", "errors with Gaussian noise, sensitivity 1; floating point"),
-    ("dpsynth-mst",): ("as stated", "half of what columns leave chooses, by the exponential mechanism; floating point"),
+    ("dpsynth-aim-gdp", "dpsynth-swift", "dpsynth-swift-merged"): (
+        "as stated",
+        "errors with Gaussian noise, sensitivity 1; floating point",
+    ),
+    ("dpsynth-mst", "dpsynth-mst-merged"): (
+        "as stated",
+        "half of what columns leave chooses, by the exponential mechanism; floating point",
+    ),
     ("margnet",): ("as stated", "floating-point noise from a seed; codes, so that its PrivTree bins cost nothing"),
     ("tab-pe",): (
         "repaired",

@@ -34,6 +34,8 @@ ANY = "best of each"
 """In the place of a form: each rival, and Lapwing, in the form that suits it best."""
 LEAST = 1e-4
 """A figure below counts as this in ratios: the results have five decimals."""
+LEAST_OF_AUC = 1e-2
+"""The same of what a classifier lacks: some thousand rows held back tell no finer."""
 FEWEST = 5
 """Places of which an interval is worth saying."""
 
@@ -142,19 +144,30 @@ def _lost(rival: str, measure: str, place: Place, by_rival: dict[str, dict[str, 
 def ratio_to_best(lines: list[Line], measure: str, form: str) -> Ratio | None:
     """Return how many times the best rival's figure Lapwing's is, over all places of a form; None without any."""
     return summed_up(
-        (by_rival[OURS], by_rival[best], True)
-        for by_rival in places_of(lines, measure, form).values()
-        if OURS in by_rival and (best := best_rival(by_rival)) is not None
+        (
+            (by_rival[OURS], by_rival[best], True)
+            for by_rival in places_of(lines, measure, form).values()
+            if OURS in by_rival and (best := best_rival(by_rival)) is not None
+        ),
+        least_of(measure),
     )
 
 
 def ratio_of(lines: list[Line], rival: str, measure: str, form: str) -> Ratio | None:
     """Return how many times Lapwing's figure a rival's is, over the places of a form that both have."""
     return summed_up(
-        (by_rival[rival], by_rival[OURS], False)
-        for by_rival in places_of(lines, measure, form).values()
-        if OURS in by_rival and rival in by_rival
+        (
+            (by_rival[rival], by_rival[OURS], False)
+            for by_rival in places_of(lines, measure, form).values()
+            if OURS in by_rival and rival in by_rival
+        ),
+        least_of(measure),
     )
+
+
+def least_of(measure: str) -> float:
+    """Return what a figure below counts as in ratios."""
+    return LEAST_OF_AUC if measure.startswith("auc_") else LEAST
 
 
 def best_rival(by_rival: dict[str, dict[str, float]]) -> str | None:
@@ -163,17 +176,17 @@ def best_rival(by_rival: dict[str, dict[str, float]]) -> str | None:
     return min(others, key=lambda name: fmean(by_rival[name].values()), default=None)
 
 
-def ratio(one: float, other: float) -> float:
-    """Return the logarithm of a ratio of figures that are not taken for less than the decimals show."""
-    return math.log(max(one, LEAST) / max(other, LEAST))
+def ratio(one: float, other: float, least: float) -> float:
+    """Return the logarithm of a ratio of figures that are not taken for less than can be told."""
+    return math.log(max(one, least) / max(other, least))
 
 
-def summed_up(pairs: Iterable[tuple[dict[str, float], dict[str, float], bool]]) -> Ratio | None:
+def summed_up(pairs: Iterable[tuple[dict[str, float], dict[str, float], bool]], least: float) -> Ratio | None:
     """Return the ratio of ones to others over places, each the mean of the runs that both have."""
     logs, ahead = [], 0
     for one, other, is_ours_first in pairs:
         if common := one.keys() & other.keys():
-            logs.append(fmean(ratio(one[run], other[run]) for run in common))
+            logs.append(fmean(ratio(one[run], other[run], least) for run in common))
             first, second = (fmean(each[run] for run in common) for each in (one, other))
             ahead += first <= second if is_ours_first else second <= first
     if not logs:
