@@ -1,5 +1,6 @@
 """The released model: checks on its parts and against the schema."""
 
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -7,8 +8,8 @@ import pytest
 
 from helpers.models import small_schema
 from lapwing.errors import ParameterError
-from lapwing.model.laws import Laws, laws_from_probabilities, point_laws, uniform_law
-from lapwing.model.model import Bernoulli, Indexed, LogLinear, ReleasedModel, Spans
+from lapwing.model.laws import Laws, group_sums, laws_from_probabilities, laws_of_groups, point_laws, uniform_law
+from lapwing.model.model import Bernoulli, Indexed, LogLinear, ReleasedModel, Spans, narrow
 from lapwing.schema.groupings.grouping import evenly, identity
 
 SCHEMA = small_schema()
@@ -62,6 +63,13 @@ def test_arrays_and_mappings_of_a_model_cannot_be_changed():
 def test_parts_that_make_no_model_are_refused(changes: dict[str, Any], says: str):
     with pytest.raises(ParameterError, match=says):
         _model(**changes)
+
+
+def test_an_index_gets_the_smallest_dtype_that_holds_it():
+    assert [narrow(np.array([0, most])).dtype.itemsize for most in (255, 256, 65536)] == [1, 2, 4]
+    for index in ([-1], [2**32]):
+        with pytest.raises(ParameterError, match="index of laws"):
+            narrow(np.array(index))
 
 
 @pytest.mark.parametrize(
@@ -196,9 +204,51 @@ def test_arrays_that_are_no_laws_are_refused(changes: dict[str, object], message
         _laws_of_others(**changes)
 
 
+def test_laws_from_probabilities_scale_each_row_and_drop_pieces_without_mass():
+    laws = laws_from_probabilities(np.array([0, 2, 9]), np.array([2, 9, 10]), np.array([[2, 0, 2], [0, 5, 0]]))
+
+    assert laws.offsets.tolist() == [0, 2, 3]
+    assert laws.starts.tolist() == [0, 9, 2]
+    assert laws.stops.tolist() == [2, 10, 9]
+    assert laws.probabilities.tolist() == [0.5, 0.5, 1.0]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_laws_of_groups_are_those_of_a_row_for_each_group_bit_by_bit(seed: int):
+    rng = np.random.default_rng(seed)
+    count, runs = int(rng.integers(1, 400)), int(rng.integers(400, 4000))
+    groups = rng.permutation(np.append(np.arange(count), rng.integers(0, count, runs - count)))
+    masses = np.where(rng.random(runs) < 0.1, 5e-324, rng.gamma(0.3, 1, runs) * 10.0 ** rng.integers(-12, 9, runs))
+    rows = np.zeros((count, runs))
+    rows[groups, np.arange(runs)] = masses
+
+    found = laws_of_groups(groups, np.arange(runs), np.arange(runs) + 1, masses)
+    expected = laws_from_probabilities(np.arange(runs), np.arange(runs) + 1, rows)
+
+    for part in ("offsets", "starts", "stops", "probabilities"):
+        assert getattr(found, part).tobytes() == getattr(expected, part).tobytes()
+    assert group_sums(groups, masses).tobytes() == rows.sum(axis=1).tobytes()
+
+
+def test_laws_of_groups_need_the_memory_of_their_runs():
+    groups = np.arange(200_000) % 500  # rows would take 800 MB
+    tracemalloc.start()
+    try:
+        laws_of_groups(groups, groups, groups + 1, np.ones(groups.size))
+        assert tracemalloc.get_traced_memory()[1] < 100 * 2**20
+    finally:
+        tracemalloc.stop()
+
+
 @pytest.mark.parametrize(
     "masses", [[0.0, 0.0], [1.0, -1.0], [1.0, float("nan")], [1.0], [[1.0, 1.0], [0.0, 0.0]], [[[1.0, 1.0]]]]
 )
 def test_masses_that_are_no_law_are_refused(masses: list[float]):
     with pytest.raises(ParameterError):
         laws_from_probabilities(np.arange(2), np.arange(1, 3), np.array(masses))
+
+
+def test_masses_that_vanish_when_scaled_are_dropped():
+    laws = laws_from_probabilities(np.arange(2), np.arange(1, 3), np.array([1e300, 5e-324]))
+
+    assert laws.starts.tolist() == [0]

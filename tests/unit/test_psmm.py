@@ -72,6 +72,12 @@ def test_a_box_is_cut_into_equal_runs_of_each_column(columns, wanted, shape):
     assert all((sides == 1).all() and sides.size == shape[0] - 1 for sides in cells.sides)
 
 
+def test_one_cell_for_each_combination_is_counted_even_where_fewer_are_asked_for():
+    _, (answer,) = run(PSMM(cells=1), ROWS, MIXED)
+
+    assert answer.question.shape == (3, 4)
+
+
 @pytest.mark.parametrize(("epsilon", "cells"), [("0.01", 4), ("0.1", 16), (1, 128), (10, 2048)])
 def test_more_budget_gives_more_cells(epsilon, cells):
     data = frame_of(np.full((5, 1), 0.5))

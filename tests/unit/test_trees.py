@@ -26,6 +26,7 @@ from lapwing.kernel.questions.tree_counts.question import NoisyTree, TreeCounts
 from lapwing.kernel.room.room import Room
 from lapwing.kernel.room.transcript import NoTranscript
 from lapwing.kernel.terms import Terms
+from lapwing.mechanisms.shared.trees.budget import optimal_shares
 from lapwing.mechanisms.shared.trees.flows import CutColumn, cell_metric, flow_costs, is_line, level_sums, spread_out
 from lapwing.mechanisms.shared.trees.model import fair_rounding
 from lapwing.mechanisms.shared.trees.shrinkage import shrunk_fit
@@ -496,6 +497,18 @@ def test_simulated_noise_has_the_discrete_law(kind: str, parameter: float) -> No
     true_variance = float((law * support**2).sum())
     assert noise_variance(kind, parameter) >= true_variance * (1 - 1e-9)
     assert kind == "gaussian" or noise_variance(kind, parameter) == pytest.approx(true_variance, rel=1e-9)
+
+
+def test_chunks_do_not_change_what_is_simulated() -> None:
+    tree = line_tree(optimal_shares(cube_deltas(13), "pure"))
+    assert tree.nodes * 200 > 2**20
+
+    mean = simulated_bound(tree, rows=1.0, simulations=200, rng=np.random.default_rng(1)) - tree.resolution
+    again = simulated_bound(tree, rows=1.0, simulations=200, rng=np.random.default_rng(1)) - tree.resolution
+
+    assert mean == again
+    bound = stopped_bound(cube_deltas(13), tree.variances, [1e9] * 13 + [0.0], rows=1.0)
+    assert 0.6 * bound < mean < bound
 
 
 def test_a_bound_needs_a_simulation_and_rows() -> None:
