@@ -541,10 +541,34 @@ def asked(schema, names, ends=None):
     return np.where(known, counts, None).tolist()
 
 
+@pytest.mark.parametrize(
+    ("names", "ends", "wanted"),
+    [
+        (["sex"], None, [50, 40, 10]),
+        (["age"], [3], [None, None, 0]),
+        (["age", "sex"], [3], [[30, None, 10], [20, None, 0], [0, 0, 0]]),
+        (["sex", "age"], [2], [[None, None, 0], [None, None, 0], [None, None, 0]]),
+        (["sex", "job"], None, None),
+    ],
+    ids=["summed", "one cell reaches over", "other order", "cut elsewhere", "another column"],
+)
+def test_counts_are_known_where_whole_cells_make_them(names, ends, wanted):
+    found = asked(schema_of(TOLD), names, ends)
+
+    assert found == wanted if wanted else all(each is None for line in found for each in line)
+
+
 def test_a_cell_without_rows_spoils_nothing():
     table = TOLD | {"cells": [["f", "..2", 30], ["f", "3..", 20], ["m", "..", 0], [None, "..2", 10], [None, "3..", 0]]}
 
     assert asked(schema_of(table), ["age"], [3]) == [40, 20, 0]
+
+
+def test_priors_determine_nothing_and_another_table_fills_in():
+    ages = {"columns": ["age"], "source": "Register", "provenance": "public", "cells": [["..2", 55], ["3..", 45]]}
+
+    assert asked(schema_of(TOLD | {"hold": "prior", "sd": 3}), ["sex"]) == [None, None, None]
+    assert asked(schema_of(TOLD, ages), ["age"], [3]) == [55, 45, 0]
 
 
 def test_a_query_shows_the_public_count_without_width(tmp_path):
