@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from helpers.log_linear_twins import counts_by_hand, factor_of, random_groups, small_axes
+from helpers.log_linear_twins import counts_by_hand, factor_of, random_factors, random_groups, small_axes
 from lapwing.engine.particles import sweep_particles
 from lapwing.engine.tables import Axis, pack, particle_tables, table_shape
 
@@ -60,6 +60,20 @@ def test_the_order_of_tables_does_not_matter(seed: int) -> None:
 
 
 # -- Sweeps at a fixed theta: what they leave alone, and what they never draw.
+
+
+def test_several_sweeps_are_those_of_so_many_calls() -> None:
+    rng = np.random.default_rng(1)
+    axes = small_axes(rng, (4, 3, 5))
+    groups = random_groups(rng, axes, 2000)
+    factors = random_factors(rng, axes, [((0, 0), (1, 0)), ((1, 1), (2, 0))])
+    one_by_one, rng = groups, np.random.default_rng(4)
+    for _ in range(3):
+        one_by_one = sweep_particles(axes, one_by_one, factors, rng, fixed=(1,))
+
+    together = sweep_particles(axes, groups, factors, np.random.default_rng(4), sweeps=3, fixed=(1,))
+
+    assert (together == one_by_one).all()
 
 
 def test_a_particle_that_leaves_its_coarse_group_is_drawn_inside_of_the_other_one() -> None:

@@ -120,7 +120,7 @@ def sweep_particles(
     fixed: Sequence[int] = (),
     hold: float = 0.0,
 ) -> np.ndarray:
-    """Draw every column of every particle anew from its density given the others, a number of times.
+    """Draw every column of every particle anew from its density given the others, a number of times, as so many calls.
 
     hold: by how much theta of a cell falls with each particle that enters it, and rises with each that leaves, so that
     a sweep leaves all tables nearly as they were. Returns uint16 (d, m).
@@ -130,7 +130,8 @@ def sweep_particles(
     slopes = np.full(len(factors), hold, dtype=np.float32)
     for _ in range(sweeps):
         sweeper.sweep(views, slopes, rng, fixed)
-    return sweeper.finest(axes, groups, rng, fixed)
+        groups = sweeper.finest(axes, groups, rng, fixed)
+    return groups
 
 
 def explaining_theta(

@@ -46,8 +46,8 @@ def swept_given(
     for each in range(int(kind.max(initial=-1)) + 1):
         rows = np.flatnonzero(kind.reshape(-1) == each)
         fixed = sorted({*np.flatnonzero(is_held[:, rows[0]]).tolist(), *part.fixed})
-        for _ in range(int(sweeps[moved[rows[0]]])):
-            groups[:, rows] = sweep_particles(part.axes, groups[:, rows], part.factors, rng, fixed=fixed)
+        count = int(sweeps[moved[rows[0]]])
+        groups[:, rows] = sweep_particles(part.axes, groups[:, rows], part.factors, rng, sweeps=count, fixed=fixed)
     found = dict(codes)
     for row, name in zip(groups, names, strict=True):
         if name not in given:
