@@ -164,7 +164,7 @@ def test_a_family_that_the_childrens_own_map_rules_out_is_not_drawn(mechanism, b
 def test_where_no_parent_drawn_can_have_a_child_parents_are_those_of_the_child_model():
     found = farms(epsilon=0.05, mechanism="independent")
     rng = np.random.default_rng(1)
-    rows = LinkedRows(found.linked, {name: part.model for name, part in found.tables.items()})
+    rows = LinkedRows.settled(found.linked, {name: part.model for name, part in found.tables.items()})
 
     parents = rows._whose_rows_are_known(300, rng)
 

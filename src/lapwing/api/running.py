@@ -22,8 +22,10 @@ from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.registry import check_mechanism
 from lapwing.model.certificate.certificate import DOMAIN, EVALUATION, Certificate
 from lapwing.model.certificate.linked import ONE_OF_SEVERAL, published_tables
+from lapwing.model.certificate.notices import Notice
 from lapwing.model.files import SavedRelease
 from lapwing.present.certificates import verdict_facts
+from lapwing.release.linked.rows import order_warnings
 from lapwing.release.release import Release
 from lapwing.release.runs.certify import LearnedSchema, certify
 from lapwing.release.runs.finishing import postprocess_model
@@ -210,18 +212,19 @@ def release_tables(parts: Mapping[str, _Part], settings: Settings, run: Run) -> 
         parent = releases.get(settings.linked.table(name).parent or "")
         with part_told(name, before, share):
             report_progress("counting and adding noise", 0.0)
-            releases[name] = _as_part(begun[name](), parent)
+            found = begun[name]()
+            releases[name] = _as_part(found, () if parent is None else few_warnings(found.noisy, parent.noisy))
         before += share
-    return releases
+    off = order_warnings(settings.linked, {name: found.model for name, found in releases.items()})
+    return {name: _as_part(found, (*off.get(name, ()), ONE_OF_SEVERAL)) for name, found in releases.items()}
 
 
-def _as_part(release: Release, parent: Release | None) -> Release:
-    """Return the release of a part, whose certificate says that it is one of several, and where it has hardly a row."""
-    few = () if parent is None else few_warnings(release.noisy, parent.noisy)
+def _as_part(release: Release, more: Sequence[Notice]) -> Release:
+    """Return the release of a part, whose certificate warns of more."""
     verdict = release.certificate.verdict  # its next budget would be that of one part
     told_more = replace(
         release.certificate,
-        warnings=(*release.certificate.warnings, *few, ONE_OF_SEVERAL),
+        warnings=(*release.certificate.warnings, *more),
         verdict=verdict and replace(verdict, better=None),
     )
     return Release.of_one(replace(release.parts[""], certificate=told_more), seed=release.seed)

@@ -156,7 +156,7 @@ class LogLinear:
         object.__setattr__(self, "base", Frozen(self.base))
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True, eq=False, kw_only=True)
 class ReleasedModel:
     """A mixture of products: k weighted atoms, each a product over columns of simple laws.
 

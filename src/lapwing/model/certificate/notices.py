@@ -56,6 +56,7 @@ CODES: Final[Mapping[str, Mapping[str, Any]]] = {
     "rows_invalid": {"share": float},
     "keys_unmatched": {"share": float},
     "few_rows": {"rows": int},
+    "order_not_kept": {"share": float, "column": str},
     "mended": {"answers": int},
     "rule_broken": _OF_RULE,
     # of rules and public tables

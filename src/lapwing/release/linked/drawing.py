@@ -79,7 +79,7 @@ def linked_frames(
     asked = None if where is None else _asked(linked, first, where)
     known = (first.model if asked is None else asked.model).rows
     count = check_row_count(f"the number of rows of {linked.names[0]}", known if n is None else n)
-    rows = LinkedRows(linked, {name: part.model for name, part in parts.items()}, asked)
+    rows = LinkedRows.settled(linked, {name: part.model for name, part in parts.items()}, asked)
     return _frames(rows, count, generator(chosen_seed(seed), "rows"))
 
 

@@ -1,33 +1,45 @@
 """Rows of linked tables: those of the first table, then of each other one row by row, given parents and predecessors.
 
 A row of a parent's first place is drawn from the table's model given the parent's columns and numbers of rows; the row
-of the next place given that row too. In an ordered table the steps from the row before are drawn first, and the rest of
-the row given where they lead. Post-processing of released numbers: costs no budget.
+of the next place given that row too. In an ordered table the steps from the row before are drawn first, chosen so that
+all rows keep the released table of the order's column (`Pull`), and the rest of the row given where they lead.
+Post-processing of released numbers: costs no budget.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from lapwing.errors import ParameterError
+from lapwing.model.certificate.notices import Notice
 from lapwing.model.model import ReleasedModel
 from lapwing.model.rows import sample_codes, stand_ins
 from lapwing.model.sampling.conditions import ConditionedModel
 from lapwing.model.sampling.fixed import points
 from lapwing.model.sampling.given_rows import possible_rows, rows_given
 from lapwing.model.sampling.keeping import kept_components
+from lapwing.release.linked.order import CANDIDATES, Pull, places
+from lapwing.release.runs.generators import generator
 from lapwing.schema.linked.coded import Lag
 from lapwing.schema.linked.database import LinkedTables
-from lapwing.schema.linked.tables import LinkedTable, RowOrder
+from lapwing.schema.linked.tables import LinkedTable
 
 Codes = dict[str, np.ndarray]
 
 _UNITS: Final = 2**16  # of one chunk
 _ROWS: Final = 2**17  # drawn at a time
 _SPARE: Final = 2**10  # rows that may take the place of those whom rules leave none of their own
-_TRIES: Final = 4  # of steps that lead out of the range of the order
+_REHEARSALS: Final = 12  # of correcting how much places in an order are wanted, with rows of a pool
+_POOL: Final = 2**14
+_ROUNDS: Final = 4  # likewise, with rows as they are drawn
+_TRIED: Final = 2**12  # of these, about
+_CLOSE: Final = 0.03  # what is off by less than this, chance may have moved
+_OFF: Final = 0.05  # of the rows up to some place of an order, by which drawn ones may differ untold
+
+_PULLS: WeakKeyDictionary[ReleasedModel, Mapping[str, Pull]] = WeakKeyDictionary()  # by the first table's model
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,12 +59,75 @@ class DrawnTable:
 class LinkedRows:
     """Draw rows of linked tables from the models of their parts.
 
-    asked: the model of the first table given a condition, where there is one.
+    asked: the model of the first table given a condition, where there is one; pulls: how much places are wanted in
+    each table's order, as `settled` finds it.
     """
 
     linked: LinkedTables
     models: Mapping[str, ReleasedModel]
-    asked: ConditionedModel | None = None
+    asked: ConditionedModel | None
+    pulls: Mapping[str, Pull]
+
+    @classmethod
+    def settled(
+        cls, linked: LinkedTables, models: Mapping[str, ReleasedModel], asked: ConditionedModel | None = None
+    ) -> "LinkedRows":
+        """Return rows that keep the released table of each order's column, as far as they can.
+
+        Some rows are drawn, and what they have too few of is wanted more, again and again: a function of the models.
+        """
+        first = models[linked.names[0]]
+        if first not in _PULLS:
+            _PULLS[first] = cls(linked, models, None, {})._settled_pulls()
+        return cls(linked, models, asked, _PULLS[first])
+
+    def _settled_pulls(self) -> Mapping[str, Pull]:
+        """Return the pulls whose rows were closest to the released tables."""
+        rng = generator(0, "pull")
+        pulls = {
+            table.name: self._rehearsed(table, lag, rng)
+            for table, lag in ((table, self.linked.lag(table.name)) for table in self.linked.tables)
+            if lag is not None and lag.gap is not None
+        }
+        if not pulls:
+            return pulls
+        first, rows = self.models[self.linked.names[0]].rows, max(self.models[name].rows for name in pulls)
+        units = max(1, min(_TRIED, _TRIED * first // max(rows, 1)))
+        best = pulls
+        for _ in range(_ROUNDS):
+            (drawn,) = replace(self, pulls=pulls).chunks(units, rng)
+            codes = {name: drawn[name].codes[pull.by.name] for name, pull in pulls.items()}
+            measured = {name: pull.measured(codes[name]) for name, pull in pulls.items()}
+            best = {name: min(best[name], pull, key=lambda each: each.off) for name, pull in measured.items()}
+            if all(pull.off < _CLOSE for pull in best.values()):
+                break
+            pulls = {name: pull.corrected(codes[name]) for name, pull in pulls.items()}
+        return best
+
+    def _rehearsed(self, table: LinkedTable, lag: Lag, rng: np.random.Generator) -> Pull:
+        """Return a pull for rows that are put together from rows of a table's model with the same numbers: a start."""
+        assert table.order is not None
+        coded, model = self.linked.coded[table.name], self.models[table.name]
+        pull = Pull.of(model, table.order, coded.field(table.order.by), coded.field(lag.gap or ""))
+        (pool,) = sample_codes(model, coded, _POOL, rng, chunk=_POOL)
+        by, gaps = pool[pull.by.name], pool[pull.gap.name]
+        goes_on = (by < pull.by.domain.values) & ((gaps < pull.gap.domain.values) | (pool[lag.number] == 0))
+        number = np.where(goes_on, pool[lag.number], table.max_rows)  # only rows with a place
+        rows = [np.flatnonzero(number == place) for place in range(table.max_rows)]
+        left = pool[lag.left][rows[0]]
+        for _ in range(_REHEARSALS if left.size else 0):
+            several = rng.choice(rows[0], (left.size, CANDIDATES))
+            chosen = pull.first(by[several], np.zeros(several.shape, dtype=bool), rng)
+            codes = [by[several[np.arange(left.size), chosen]].astype(np.int64)]
+            for place, next_rows in enumerate(rows[1:], 1):
+                here = codes[-1][left[left >= place - 1] >= place]
+                if not here.size or not next_rows.size:
+                    break
+                several = rng.choice(next_rows, (here.size, CANDIDATES))
+                here = places(here, pull.by.domain.values, pull.order)
+                codes.append(pull.next(here, gaps[several], rng)[1])
+            pull = pull.corrected(np.concatenate(codes))
+        return pull
 
     @property
     def _first(self) -> ConditionedModel:
@@ -177,8 +252,14 @@ class LinkedRows:
                 given |= {called: previous[column] for column, called in lag.previous.items()}
                 given |= {called: previous[lag.previous[column]] for column, called in lag.second.items()}
                 given = self._gone_on(table, lag, given, previous, rng)
-        codes, is_lost = self._drawn(table.name, given, owners.size, rng)
-        return _Step(owners, codes, is_lost, place)
+        pull = self.pulls.get(table.name) if before is None else None
+        if pull is None:
+            codes, is_lost = self._drawn(table.name, given, owners.size, rng)
+            return _Step(owners, codes, is_lost, place)
+        codes, is_lost = self._candidates(table.name, given, rng)
+        chosen = pull.first(codes[pull.by.name], is_lost, rng)
+        every = np.arange(owners.size)
+        return _Step(owners, {name: each[every, chosen] for name, each in codes.items()}, is_lost[every, chosen], place)
 
     def _lagged(self, table: LinkedTable, lag: Lag, given: Codes, place: int) -> Codes:
         """Return what is given with the place of rows, as if there were no row before."""
@@ -194,23 +275,14 @@ class LinkedRows:
         if lag.gap is None or table.order is None:
             return given
         by, gaps = table.schema.field(table.order.by).domain, self.linked.coded[table.name].field(lag.gap).domain
-        here = steps(before[table.order.by], by.values, table.order)
+        here = places(before[table.order.by], by.values, table.order)
         known = {name: codes for name, codes in given.items() if name != lag.gap}
-        has_place = here < by.values
-        gap, left = np.full(here.size, gaps.values), np.flatnonzero(has_place)
-        for _ in range(_TRIES):
-            drawn, _ = self._drawn(table.name, {name: codes[left] for name, codes in known.items()}, left.size, rng)
-            gap[left] = drawn[lag.gap]
-            is_out = (gap[left] < gaps.values) & (here[left] + gap[left] >= by.values)
-            left = left[is_out | ((gap[left] >= gaps.values) & (gap[left] < gaps.last))]
-        # What leads out of the range again and again ends at its end; a row that must have a place keeps the last one.
-        may_lack = gaps.specials > 0
-        goes_on = has_place & ((gap < gaps.values) | (not may_lack))
-        gap = np.where(goes_on, np.where(gap < gaps.values, np.minimum(gap, by.values - 1 - here), 0), gap)
-        gap = np.where(has_place & ~goes_on, gaps.last, gap)
-        none = by.last if by.missing else by.values
-        there = np.where(goes_on, here + np.where(goes_on, gap, 0), np.where(has_place, none, here))
-        return {**known, lag.gap: gap, table.order.by: steps(there, by.values, table.order)}
+        gap, there = np.full(here.size, gaps.values), before[table.order.by].astype(np.int64)
+        going = np.flatnonzero(here < by.values)  # rows without a place come last
+        drawn, _ = self._candidates(table.name, {name: codes[going] for name, codes in known.items()}, rng)
+        pull = self.pulls[table.name]
+        gap[going], there[going] = pull.next(here[going], drawn[lag.gap], rng)
+        return {**known, lag.gap: gap, table.order.by: there}
 
     def _above(self, name: str, found: Mapping[str, DrawnTable], owners: np.ndarray) -> Codes:
         """Return the codes of the rows above, under their names in a table's coded rows."""
@@ -221,6 +293,14 @@ class LinkedRows:
             given |= {called: drawn.codes[column][rows] for (of, column), called in names.items() if of == above.name}
             rows = drawn.parents[rows]
         return given
+
+    def _candidates(self, name: str, given: Codes, rng: np.random.Generator) -> tuple[Codes, np.ndarray]:
+        """Draw several rows for each that is given: (n, c); tell which of them rules leave no place."""
+        n = _height(given)
+        codes, is_lost = self._drawn(
+            name, {column: np.repeat(each, CANDIDATES) for column, each in given.items()}, n * CANDIDATES, rng
+        )
+        return {column: each.reshape(n, CANDIDATES) for column, each in codes.items()}, is_lost.reshape(n, CANDIDATES)
 
     def _drawn(self, name: str, given: Codes, n: int, rng: np.random.Generator) -> tuple[Codes, np.ndarray]:
         """Draw one row for each that is given; tell which of them rules leave no place."""
@@ -236,6 +316,15 @@ class LinkedRows:
         return {column: np.concatenate(codes) for column, codes in parts.items()}, np.concatenate(lost)
 
 
+def order_warnings(linked: LinkedTables, models: Mapping[str, ReleasedModel]) -> dict[str, tuple[Notice, ...]]:
+    """Say of which tables rows that follow one another do not keep the counts of the column they are in order of."""
+    pulls = LinkedRows.settled(linked, models).pulls
+    return {
+        name: (Notice("order_not_kept", {"column": pull.by.name, "share": pull.off}),) if pull.off > _OFF else ()
+        for name, pull in pulls.items()
+    }
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class _Step:
     """The rows of one place: their parents, increasing; their codes; and which of them rules leave no place."""
@@ -244,12 +333,6 @@ class _Step:
     codes: Codes
     is_lost: np.ndarray
     place: int
-
-
-def steps(codes: np.ndarray, values: int, order: RowOrder) -> np.ndarray:
-    """Return the place of regular codes in an order, or the codes of places; others stay as they are."""
-    found = codes.astype(np.int64)
-    return np.where(found < values, values - 1 - found, found) if order.descending else found
 
 
 def _height(codes: Codes) -> int:

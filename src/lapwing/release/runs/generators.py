@@ -11,7 +11,7 @@ from lapwing.schema.scalars import check_whole_number
 
 _PURPOSES = (
     *("fit", "rows", "certificate", "plan", "evaluate", "anonymize", "mu", "replicates", "finish", "audit"),
-    *("verdict", "prior", "order"),  # new ones at the end, so that the streams of the others stay as they are
+    *("verdict", "prior", "order", "pull"),  # new ones at the end, so that the streams of the others stay as they are
 )
 
 
