@@ -13,6 +13,7 @@ from pyarrow import csv
 from sklearn.preprocessing import OneHotEncoder
 
 import lapwing as lw
+from helpers import make
 from helpers.linked_homes import SCHEMA as HOMES
 from helpers.linked_homes import tables
 from helpers.sorted_columns import NAMES, NUMPY, PANDAS, SCHEMA, TABLE, TEXT, cells, types
@@ -20,6 +21,8 @@ from lapwing.errors import DataError, ParameterError
 from lapwing.rows.entry import source_of
 from lapwing.rows.kinds import FrameLayout
 from lapwing.rows.layouts import layout_of
+from lapwing.rows.out.writers import to_layout
+from lapwing.schema.schemas import Schema
 
 
 @pytest.fixture(scope="module")
@@ -526,3 +529,19 @@ def test_rows_for_conditions_come_in_the_layout_too(release):
     assert types(given) == NUMPY
     assert given["hours"].isna().tolist() == [False, True]
     assert given.index.tolist() == [7, 9]
+
+
+@pytest.mark.parametrize(
+    ("declared", "kept"),
+    [
+        ("decimal128(4, 1)", True),
+        ("decimal128(3, 1)", False),
+        ("decimal128(38, 1)", True),
+        ("decimal256(39, 1)", False),
+    ],
+)
+def test_decimals_give_way_where_they_do_not_hold_the_schemas_values(declared, kept):
+    schema = Schema.load(make.schema({"x": (0.0, 500.5)}))
+    rows = pl.DataFrame({"x": [0.5, 500.5]})
+    found = to_layout(rows, FrameLayout("pyarrow", {"x": declared}), schema)
+    assert str(found.schema.field("x").type) == (declared if kept else "double")
