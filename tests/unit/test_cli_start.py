@@ -133,6 +133,29 @@ def test_doubts_about_the_file_are_told_before_they_are_answered_by_enter(place,
     assert "digits that begin with a zero, or as in 12E3, are read as text" in said.err
 
 
+@pytest.mark.parametrize(
+    ("cells", "keys"),
+    [
+        (["Yes", "no"] * 100 + ["yes"], {}),
+        (["Yes", "no"] * 100 + ["yes"] * 9, {"ignoreCase": True}),
+        (["Yes", "no"] * 100 + ["no "], {"trim": True}),
+    ],
+)
+def test_white_space_and_case_of_a_whole_file_are_asked_for(place, monkeypatch, cells, keys):
+    """One cell in another case gives up the case of no other: of a file that is drafted so, all texts change."""
+    (place / "t.csv").write_text("\n".join(["sure,n", *(f"{cell},{row % 9}" for row, cell in enumerate(cells))]))
+    drafted = look(place / "t.csv").value[0]
+
+    start(monkeypatch, *["n"] * len(keys), "none", "Yes, no", "0..9", "none", table=["t.csv"])
+
+    assert drafted.dialect.to_dict() == keys
+    assert len(drafted.questions) == len(keys)
+    assert Schema.load_draft("t.schema.json").dialect.to_dict() == {}
+    (place / "t.schema.json").unlink()
+    start(monkeypatch, *[""] * (len(keys) + 1), "Yes, no", "0..9", "none", table=["t.csv"])
+    assert Schema.load_draft("t.schema.json").dialect.to_dict() == keys
+
+
 STUDY = {"id": "F8.0", "sex": "F8.0", "edu": "F8.0", "age": "F8.0"}
 
 

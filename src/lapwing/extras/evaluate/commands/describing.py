@@ -70,8 +70,7 @@ def described_schema(files: StartFiles) -> "Schema":
     seen = {each.name: each for each in suggestions}
     if drafted.dialect.to_dict():
         tell(say("start.detected", keys=_keys(drafted.dialect.to_dict())))
-    for question in drafted.questions:
-        tell(say("start.question", question=visible(question)))
+    drafted = _read_as_asked(drafted)
     unit = _unit(drafted, seen)
     asked = _Asked(files, drafted, seen, book)
     fields: list[Field] = []
@@ -147,6 +146,21 @@ def _drafted(files: StartFiles) -> "tuple[Schema, Sequence[Suggestion], _Book]":
         suggest(files.table, found.schema).value,
         _Book(fields, frozenset(lack.field for lack in found.lacks)),
     )
+
+
+def _read_as_asked(drafted: "Schema") -> "Schema":
+    """Ask whether white space and case mean nothing, where a draft says so; tell what else it asks about the file."""
+    from lapwing.extras.evaluate.internal.untyped import SPELLED  # noqa: PLC0415
+
+    keys = {say(f"layout.{key}"): key for key in SPELLED}
+    for question in drafted.questions:
+        said = say("start.question", question=visible(question))
+        if question not in keys:
+            tell(said)
+        elif not typer.confirm(said, default=True):
+            other: dict[str, Any] = {keys[question]: False}
+            drafted = replace(drafted, dialect=replace(drafted.dialect, **other))
+    return drafted
 
 
 def _written(field: "Field") -> str:

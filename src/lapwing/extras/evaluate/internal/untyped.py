@@ -12,6 +12,7 @@ from lapwing.extras.evaluate.internal.layout import ends_in_no_row, guess_layout
 from lapwing.extras.evaluate.internal.tallies import CHUNK_ROWS, Tally, tally_cells
 from lapwing.extras.evaluate.internal.written import ColumnGuess, rival
 from lapwing.extras.evaluate.words import say
+from lapwing.rows.cells import Texts
 from lapwing.rows.entry import Source
 from lapwing.rows.files import open_file
 from lapwing.rows.formats import BEYOND, CsvFile
@@ -19,8 +20,12 @@ from lapwing.schema.fields import Field
 from lapwing.schema.reading import PLAIN, PLAIN_FILE, Dialect
 from lapwing.schema.schemas import Schema
 
+SPELLED: Final = ("trim", "ignore_case")
+"""What a draft says of all cells of a file, and asks, as `layout.KEY`."""
+
 _MOST_FOOTERS: Final = 5
 _MOST_LISTED: Final = 2**17  # texts of a list
+_SELDOM: Final = 0.01  # of the rows: for so few texts the case of all others is not given up
 _REPEATED: Final = 0.5  # of the rows: so many different texts are a list at most
 
 
@@ -40,6 +45,7 @@ def drafted_files(source: Source) -> tuple[Schema, dict[str, Tally]]:
     if spelled != found.drafted.dialect:
         found = _tallied(source, spelled, fields)
     asked = [say("layout.footer", rows=footer)] if footer else []
+    asked += [say(f"layout.{key}") for key in SPELLED if getattr(spelled, key)]
     questions = dict.fromkeys((*layout.questions, *asked, *found.questions, *found.drafted.questions))
     return replace(found.drafted, questions=tuple(questions)), found.tallies
 
@@ -75,10 +81,19 @@ def _is_spaced(texts: pl.Series) -> bool:
 
 
 def _has_cases(tally: Tally) -> bool:
-    """Tell whether texts of a list differ in case alone; names of rows may, and mean it."""
-    bare = tally.texts.str.strip_chars().drop_nulls().unique()
-    is_list = len(bare) <= min(_MOST_LISTED, _REPEATED * tally.rows)
-    return is_list and bare.str.to_lowercase().n_unique() < len(bare)
+    """Tell whether more than a few texts of a list differ from others in case alone; names of rows may, and mean it."""
+    found = [
+        pl.DataFrame({"text": cells.values.str.strip_chars(), "count": counts})
+        for cells, counts in tally.parts
+        if isinstance(cells, Texts)
+    ]
+    if not found:
+        return False
+    texts = pl.concat(found).drop_nulls().group_by("text").agg(pl.col("count").sum())
+    if len(texts) > min(_MOST_LISTED, _REPEATED * tally.rows):
+        return False
+    alike = texts.group_by(pl.col("text").str.to_lowercase()).agg(rest=pl.col("count").sum() - pl.col("count").max())
+    return int(alike["rest"].sum()) > _SELDOM * tally.rows
 
 
 def guessed(tallies: Mapping[str, Tally], dialect: Dialect = PLAIN_FILE) -> Schema:
