@@ -85,7 +85,10 @@ def test_of_columns_with_a_type_the_step_is_told():
 def test_what_noise_may_be_tells_nothing():
     assert told({"whole": 50}, epsilon=Fraction(1, 10)) is None
     assert told({"whole": 500}, "number", epsilon=Fraction(1, 10))[0] == "integer"
-    assert told({"whole": 100}, "number", epsilon=Fraction(1, 10))[0] == "number"
+    for kind in ("number", "text"):
+        assert told({"whole": 200}, kind, epsilon=Fraction(1, 10))[:2] == ("number", 1)
+        assert told({".2": 200}, kind, epsilon=Fraction(1, 10))[:2] == ("number", 0.01)
+        assert told({".more": 200}, kind, epsilon=Fraction(1, 10))[:2] == ("number", None)
 
 
 def test_a_column_without_values_is_told_from_one_that_noise_hides():

@@ -114,12 +114,18 @@ def _dates(seen: SeenForms) -> Writing | None:
 
 
 def _ranged(name: str, writing: Writing, seen: SeenForms) -> Field:
-    """Return a column of numbers or dates, with the coarsest step that hardly any cell needs finer."""
+    """Return a column of numbers or dates, with the coarsest step that hardly any cell needs finer.
+
+    Where noise alone leaves finer numbers possible, those between steps are rounded: integers would lose them.
+    """
     steps = [each for each in STEPS if each in writing.steps.values()]
     enough = (each for each in steps if seen.are_nearly_all(_within(writing, each), of=writing.steps))
     step = next(enough, None)
     if step == 0 and writing.type == "number":
         return Field(name=name, type="integer", reading=writing.reading)
+    if step is None and writing.type == "number" and seen.sum(writing.steps):
+        shown = (each for each in steps if seen.sum(_within(writing, each)) == seen.sum(writing.steps))
+        step = next(shown, None)
     resolution = float(f"1e-{step}") if isinstance(step, int) else step if writing.type == "datetime" else None
     return Field(name=name, type=writing.type, resolution=resolution, reading=writing.reading)
 
