@@ -20,7 +20,7 @@ from lapwing.schema.schemas import Schema
 READ = {".sav": pyreadstat.read_sav, ".dta": pyreadstat.read_dta}
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=90)
 NAMES = TEXTS.filter(lambda text: text and "\0" not in text) | st.sampled_from(
-    ["all", "ALL", "int", "str3", "a", "A", "_n", "1", "a b", "x" * 300, "é" * 40]
+    ["all", "ALL", "int", "str3", "a", "A", "*", "^.*$", "_n", "1", "a b", "x" * 300, "é" * 40]
 )
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from([2.0**31 - 1, 0.5, 1e308])
 VALUES = {"integer": st.integers(-(2**53) + 1, 2**53 - 1), "number": NUMBERS, "string": TEXTS}

@@ -486,7 +486,7 @@ def test_a_paid_release_whose_rows_cannot_be_written_says_how_to_go_on(is_record
     assert ledger.balance("d").spent == paid > 0
 
 
-def full(*_):
+def full(*_, **__):
     raise lw.DataError("no space left")
 
 

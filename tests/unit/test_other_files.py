@@ -24,6 +24,7 @@ from lapwing.extras.connect.metadata.reading import read_foreign
 from lapwing.extras.evaluate.internal.schemas import check_table, draft_schema
 from lapwing.rows.source import all_codes, code_table
 from lapwing.schema.schemas import Schema
+from lapwing.schema.values import described
 
 FRAME = pl.DataFrame(
     {
@@ -341,9 +342,9 @@ def test_the_code_book_of_spss_becomes_a_schema_and_what_it_calls_missing_is(tmp
 
     assert (found.format, schema.name, schema.is_draft) == ("SPSS file", "A study", True)
     age, sex, town, grade, at = schema.fields
-    assert (age.type, age.special, age.description) == ("number", (99,), "Age in years (99 = 99 or older)")
+    assert (age.type, age.special, described(age)) == ("number", (99,), "Age in years (99 = 99 or older)")
     assert (sex.type, sex.categories, sex.missing_values) == ("integer", (1, 2), ("", "9"))
-    assert sex.description == "Sex of the person (1 = male; 2 = female)"
+    assert described(sex) == "Sex of the person (1 = male; 2 = female)"
     assert (town.type, town.missing_values, town.blank) == ("string", ("", "REF"), ("categories",))
     assert (grade.categories, grade.ordered) == ((1, 2, 3), True)
     assert (at.type, at.blank) == ("datetime", ("minimum", "maximum"))
@@ -359,7 +360,7 @@ def test_the_code_book_of_stata_leaves_open_whether_labelled_codes_are_all(tmp_p
     schema = read_foreign(tmp_path / "a.dta").schema
 
     u, n, x = schema.fields
-    assert (u.categories, u.missing_values, u.description) == ((1, 2), ("", ".a"), "1 = yes; 2 = no")
+    assert (u.categories, u.missing_values, described(u)) == ((1, 2), ("", ".a"), "1 = yes; 2 = no")
     assert (n.type, x.type) == ("integer", "number")
     assert len(schema.questions) == 1
     assert "whether the labelled codes are all" in schema.questions[0]

@@ -41,15 +41,15 @@ def write_statistics(frames: Iterable[pl.DataFrame], place: Path, suffix: str, f
             settings["variable_value_labels"][written] = labels
     library = statistics_library(suffix)
     write = library.write_dta if suffix == ".dta" else library.write_sav
-    write(frame.select(_numbers(name, dtype) for name, dtype in frame.schema.items()).rename(names), place, **settings)
+    write(pl.DataFrame({names[cells.name]: _plain(cells) for cells in frame}), place, **settings)
 
 
-def _numbers(name: str, dtype: pl.DataType) -> pl.Expr:
+def _plain(cells: pl.Series) -> pl.Series:
     """Return a column as these programs have it: all numbers are of 64 bits, and a zero byte ends a text."""
-    if dtype == pl.String:
-        return pl.col(name).str.replace_all("\0", " ", literal=True)
-    is_number = dtype.is_numeric() or dtype == pl.Boolean
-    return pl.col(name).cast(pl.Float64).clip(-_LARGEST, _LARGEST) if is_number else pl.col(name)
+    if cells.dtype == pl.String:
+        return cells.str.replace_all("\0", " ", literal=True)
+    is_number = cells.dtype.is_numeric() or cells.dtype == pl.Boolean
+    return cells.cast(pl.Float64).clip(-_LARGEST, _LARGEST) if is_number else cells
 
 
 def _labels(field: Field, suffix: str, cells: pl.Series) -> Iterator[tuple[object, str]]:
