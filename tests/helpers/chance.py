@@ -1,8 +1,8 @@
 """A plugin of pytest: the bits that a test draws follow from its name and ``--randomly-seed``.
 
 So the line with which a run begins, "Using --randomly-seed=...", repeats all of it: the order of the tests, the noise,
-the seeds of synthetic rows. ``make test`` takes the time of the last commit for a seed: the same commit always draws
-the same. Other processes, and children of a fork, draw the bits of the system as ever.
+the seeds of synthetic rows. ``make test`` has one number for it. Other processes, and children of a fork, draw the bits
+of the system as ever.
 """
 
 import os
