@@ -1,6 +1,8 @@
 """Synthetic rows go to SPSS and Stata with their labels, and no schema makes the writing fail after the debit."""
 
 import json
+import resource
+import signal
 import sys
 from pathlib import Path
 
@@ -13,7 +15,9 @@ from hypothesis import strategies as st
 import lapwing as lw
 from helpers import make
 from helpers.command import lapwing
+from lapwing.errors import LapwingError
 from lapwing.extras.connect.tables.statistics_out import write_statistics
+from lapwing.rows.out.writers import write_rows
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import Schema
 
@@ -101,3 +105,19 @@ def test_without_the_library_nothing_is_paid(place, monkeypatch):
     assert "[LW701]" in said.err
     assert lapwing("ledger show d").out == before
     assert not Path("out.sav").exists()
+
+
+@pytest.mark.parametrize("suffix", READ)
+def test_a_disk_that_is_full_is_told(tmp_path, suffix):
+    """The library writes what fits, and says nothing."""
+    rows = pl.DataFrame({"age": [float(each) for each in range(50_000)]})
+    field = Field(name="age", type="number", minimum=0, maximum=9)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2**16, limits[1]))
+    try:
+        with pytest.raises(LapwingError, match="not whole when it is read back; is the disk full"):
+            write_rows(iter([rows]), tmp_path / f"rows{suffix}", suffix[1:], fields=[field])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, ignored)

@@ -1,5 +1,7 @@
 """Synthetic rows as a file of SPSS or Stata, with the labels of columns and of their values."""
 
+import contextlib
+import errno
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -7,7 +9,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from lapwing.extras.connect.tables.statistics import statistics_library
+from lapwing.extras.connect.tables.statistics import statistics_library, statistics_reader
 from lapwing.schema.fields import Field
 
 _LONGEST: Final = {".sav": (64, 255, 120), ".dta": (31, 80, 320)}
@@ -23,6 +25,7 @@ def write_statistics(frames: Iterable[pl.DataFrame], place: Path, suffix: str, f
     """Write rows to ``.sav`` or ``.dta``, which hold them in memory once.
 
     No schema makes it fail: a name that the program does not allow is changed, and stands as the column's label.
+    OSError where the file is not whole.
     """
     frame = pl.concat(frames)
     longest_name, longest_label, longest_value = _LONGEST[suffix]
@@ -41,7 +44,13 @@ def write_statistics(frames: Iterable[pl.DataFrame], place: Path, suffix: str, f
             settings["variable_value_labels"][written] = labels
     library = statistics_library(suffix)
     write = library.write_dta if suffix == ".dta" else library.write_sav
-    write(pl.DataFrame({names[cells.name]: _plain(cells) for cells in frame}), place, **settings)
+    with contextlib.suppress(library.ReadstatError, library.PyreadstatError):
+        write(pl.DataFrame({names[cells.name]: _plain(cells) for cells in frame}), place, **settings)
+        found, _ = statistics_reader(place)(place, usecols=[*names.values()][:1], output_format="polars")
+        if found.height == frame.height:
+            return
+    # The library does not say so itself where a disk is full.
+    raise OSError(errno.EIO, "it is not whole when it is read back; is the disk full?")
 
 
 def _plain(cells: pl.Series) -> pl.Series:
