@@ -21,9 +21,9 @@ from hypothesis import strategies as st
 from lapwing.errors import ParameterError
 from lapwing.kernel.questions.linear_statistics.programs import values_of
 from lapwing.kernel.questions.linear_statistics.question import Statistic
-from lapwing.model.statistics.expressions import compile_statistic, condition_of
+from lapwing.model.statistics.expressions import asked_codes, compile_statistic, condition_of, read_conditions
 from lapwing.rows.out.decode import records
-from lapwing.schema.conditions import Between, read_conditions, where_runs
+from lapwing.schema.conditions import Between
 from lapwing.schema.fields import Field
 from lapwing.schema.schemas import Schema
 
@@ -153,11 +153,11 @@ def test_a_mapping_typed_texts_an_expression_and_a_rule_mean_what_plain_python_d
     text = " and ".join(f"({' or '.join(each.text for each in own)})" for own in asked.values())
     never = {"never": {name: [each.rule for each in own] for name, own in asked.items()}}
 
-    for mapping in (where, read_conditions(typed, table.schema)):
-        runs = where_runs(table.schema, mapping)
+    for mapping in (where, read_conditions(typed, table.schema), text):
+        runs = asked_codes(mapping, table.schema)
         found = [np.searchsorted(own.ravel(), table.codes[name], side="right") % 2 for name, own in runs.items()]
         assert np.minimum.reduce(found).tolist() == expected
-    for form in (where, text):
+    for form in (where, text, *(typed if len(typed) == 1 else ())):
         assert condition_of(form, table.schema).values(table.codes).tolist() == expected
     if not is_everything(asked, table):  # a rule that leaves no row is refused with its schema
         (coded,) = Schema(fields=table.schema.fields, rules=[never]).coded_rules

@@ -17,8 +17,8 @@ from helpers.foreign_files import FOREIGN
 from helpers.good_files import BARE, FULL, TREES, read_metadata, read_public, read_schema
 from helpers.hostile import changed, damaged, outcome, watched
 from lapwing.cli.commands.saved import read_condition_rows
+from lapwing.model.statistics.expressions import read_conditions
 from lapwing.rows.out.decode import decode_column
-from lapwing.schema.conditions import read_conditions
 from lapwing.schema.schemas import Schema
 
 CELLS = (

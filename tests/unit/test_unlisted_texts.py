@@ -25,10 +25,11 @@ from lapwing.kernel.room.transcript import NoTranscript
 from lapwing.kernel.terms import Terms
 from lapwing.model.certificate.certificate import CERTIFICATES
 from lapwing.model.certificate.cost_lines import CostLine, counted_lines
+from lapwing.model.statistics.expressions import read_conditions
 from lapwing.rows.cells import UNREADABLE, Numbers, Texts, Times, texts
 from lapwing.rows.codec import encode
 from lapwing.rows.source import code_table
-from lapwing.schema.conditions import read_conditions, wanted_runs, where_runs
+from lapwing.schema.conditions import wanted_runs, where_runs
 from lapwing.schema.fields import Field
 from lapwing.schema.files import field_from
 from lapwing.schema.groupings.category_trees import Prefixes

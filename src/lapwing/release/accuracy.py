@@ -22,7 +22,8 @@ from lapwing.model.evidence import AskedTable, MeasuredTable, intervals, views
 from lapwing.model.model import ReleasedModel, Spans
 from lapwing.model.sampling.conditions import effective_atoms
 from lapwing.model.sampling.marginals import marginal
-from lapwing.release.asked import Condition, asked_cells
+from lapwing.model.statistics.expressions import Condition
+from lapwing.release.asked import asked_cells
 from lapwing.release.queries import Groups, Parts, failure_of_confidence, listed_columns, query_groupings
 from lapwing.schema.groupings.hierarchies import Hierarchy
 from lapwing.schema.schemas import Schema

@@ -1,7 +1,7 @@
 """What a condition on rows asks of a release: cells of a table."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -10,13 +10,11 @@ from lapwing.errors import ParameterError
 from lapwing.kernel.questions.linear_statistics.question import Statistic
 from lapwing.model.bounds import fitting_cells
 from lapwing.model.evidence import AskedTable
-from lapwing.model.statistics.expressions import Stat, condition_of
+from lapwing.model.statistics.expressions import Condition, condition_of
 from lapwing.schema.groupings.domains import Domain
 from lapwing.schema.groupings.grouping import Grouping, identity, interval_grouping
 from lapwing.schema.groupings.hierarchies import group_ends
 from lapwing.schema.schemas import Schema
-
-Condition = Mapping[str, object] | Stat | str
 
 _MOST_CELLS: Final = 2**20  # that a condition may divide its columns in
 

@@ -11,7 +11,8 @@ from lapwing.kernel.budget.budget import Number, exact_number
 from lapwing.kernel.questions.questions import Answer
 from lapwing.model.evidence import PUBLIC, AskedTable, CellIntervals, intervals, measured_groupings
 from lapwing.model.sampling.marginals import marginal, weighted_marginal
-from lapwing.release.asked import Condition, meeting
+from lapwing.model.statistics.expressions import Condition
+from lapwing.release.asked import meeting
 from lapwing.schema.groupings.grouping import Grouping, evenly, identity, interval_grouping
 from lapwing.schema.groupings.hierarchies import common_refinement
 from lapwing.schema.public_tables.cells import CodedTable, coded_tables

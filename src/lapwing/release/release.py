@@ -12,10 +12,10 @@ from lapwing.model.accuracy import Accuracy, CountAccuracy, TableAccuracy
 from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.files import SavedRelease, save_release
 from lapwing.model.model import ReleasedModel
+from lapwing.model.statistics.expressions import Condition
 from lapwing.on_demand import Displayable, extra
 from lapwing.release import rows_out as out
 from lapwing.release.accuracy import chosen_accuracy
-from lapwing.release.asked import Condition
 from lapwing.release.linked.drawing import layouts_of, linked_frames, together
 from lapwing.release.linked.targets import tables_out, write_into, write_one_into
 from lapwing.release.queries import Groups, as_frame, query_table
@@ -192,13 +192,14 @@ class Release(Displayable):
             match ``where``.
         seed : int, optional
             Of the public generator; by default the release's own seed, else a fresh one.
-        where : mapping of column to value, list of values or lw.between; or frame; or list of mappings; optional
-            Only rows that match, drawn from the model given the condition, which must be public. With a frame or a
+        where : mapping of column to value, list of values or lw.between; str; frame; or list of mappings; optional
+            Only rows that match, drawn from the model given the condition, which must be public; a text is such as
+            ``"age >= 65 and sex == 'Female'"`` or ``"age=30..40"``, of conditions on one column each. With a frame or a
             list, one row for each row of it, in its order and under its pandas index, whose values leave as given; null
             is missing, and a column with a resolution shows the step that a value is counted as. Of several tables a
-            mapping: only rows of the first one that match, and those that belong to them. It may name columns of that,
-            also as ``TABLE.COLUMN``, and the numbers of rows of its child tables; of events those that are one for each
-            person, and ``rows``.
+            mapping or text: only rows of the first one that match, and those that belong to them. It may name columns
+            of that, also as ``TABLE.COLUMN``, and the numbers of rows of its child tables; of events those that are one
+            for each person, and ``rows``.
         like : frame, "pandas", "polars" or "pyarrow", optional
             Whose library, types and order of columns rows have; by default those of the input, in the schema's order.
             Of several tables one for each, by name or order, or the name of one for all.
@@ -370,7 +371,7 @@ class Release(Displayable):
         ParameterError
             If a condition does not fit.
         """
-        one = self._with("support", where)
+        one = self._with("support", None if isinstance(where, str) else where)
         found = out.support_of(one.model, one.schema, where)
         return found if isinstance(found, Support) else out.with_index_of(where, out.of_kind(found, one.kind))
 

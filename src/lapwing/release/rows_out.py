@@ -13,6 +13,7 @@ from lapwing.model.rows import CHUNK, RowChunks, row_chunks, sample_codes
 from lapwing.model.sampling.atom_matches import chosen_atoms
 from lapwing.model.sampling.conditions import FEW_ATOMS, ConditionedModel, condition_model, support
 from lapwing.model.sampling.given_rows import refused_rows, rows_given
+from lapwing.model.statistics.expressions import Condition, Stat
 from lapwing.on_demand import extra
 from lapwing.release.runs.generators import chosen_seed, generator
 from lapwing.release.runs.watching import ProgressLike, progress_counter, show_progress
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 
 Where = Any
-"""A mapping of column to value, list of values or `lw.between`; or a table or list of mappings, one row for each."""
+"""A mapping of column to value, list of values or `lw.between`; a text; or a table or list of mappings, a row each."""
 
 Drawn = Literal["atoms", "sweeps", "nearest", "nothing"]
 
@@ -92,10 +93,10 @@ def layout_of(like: Like, schema: Schema) -> FrameLayout:
 def support_of(model: ReleasedModel, schema: Schema, where: Where) -> "Support | pl.DataFrame":
     """Return the support of a condition, or of each row of a table of them; see `Release.support`."""
     has_part = model.log_linear is not None
-    if isinstance(where, Mapping | str):
-        atoms, share = support(model, schema, cast("Mapping[str, object]", where))
+    if isinstance(where, Mapping | Stat | str):
+        atoms, share = support(model, schema, where)
         is_few = has_part and atoms < FEW_ATOMS
-        if not atoms and has_part and not _has_rows(model, schema, cast("Mapping[str, object]", where)):
+        if not atoms and has_part and not _has_rows(model, schema, where):
             return Support(atoms, share, "nothing")
         return Support(atoms, share, "sweeps" if is_few else "atoms" if atoms else "nothing")
     import polars as pl  # noqa: PLC0415 - it takes a quarter of a second to import
@@ -117,7 +118,7 @@ def support_of(model: ReleasedModel, schema: Schema, where: Where) -> "Support |
     return pl.DataFrame({"effective_atoms": effective, "share": shares, "drawn": drawn.tolist()})
 
 
-def _has_rows(model: ReleasedModel, schema: Schema, where: Mapping[str, object]) -> bool:
+def _has_rows(model: ReleasedModel, schema: Schema, where: Condition) -> bool:
     """Return whether a condition that no atom meets leaves rows all the same: rules may forbid them."""
     try:
         condition_model(model, schema, where)
@@ -294,12 +295,8 @@ def rows_out(
     seeds: the one asked for, and the release's own; a fresh one where both are None.
     """
     rng = generator(chosen_seed(seeds[1] if seeds[0] is None else seeds[0]), "rows")
-    if where is None or isinstance(where, Mapping | str):
-        given = (
-            ConditionedModel(model, is_matched=True)
-            if where is None
-            else condition_model(model, schema, cast("Any", where))
-        )
+    if where is None or isinstance(where, Mapping | Stat | str):
+        given = ConditionedModel(model, is_matched=True) if where is None else condition_model(model, schema, where)
         count = check_row_count("the number of rows", given.model.rows if n is None else n)
         chunks = row_chunks(given.model, schema, count, rng, is_matched=given.is_matched)
         return RowsOut(schema.fields, count, chunks, chunks.frames)

@@ -91,6 +91,13 @@ class OrderComparison:
     constant: object
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Codes:
+    """Ask for codes that have been looked up."""
+
+    runs: Runs
+
+
 @dataclass(frozen=True, slots=True)
 class Asker:
     """Who asks for codes: what its refusals begin with, and what they are.
@@ -233,26 +240,11 @@ def modelled_field(schema: HasColumns, name: str, asker: Asker = WHERE) -> Field
     raise asker.refused(f"no column {quote(name)}; {did_you_mean(name, columns, listed)}", "LW330")
 
 
-def read_conditions(texts: Sequence[str], schema: HasColumns) -> dict[str, object] | None:
-    """Return the conditions that the command line names, None where there are none.
-
-    texts: each ``col=value``, ``col=a..b``, ``col=`` for missing, or several of these with commas between them.
-    """
-    conditions: dict[str, object] = {}
-    for text in texts:
-        name, equals, value = text.partition("=")
-        if not equals or not name:
-            said = f"where must be col=value or col=a..b, got {text!r}; write for example age=30..40"
-            raise ParameterError(said, code="LW320")
-        if name in conditions:
-            said = f"where names column {name!r} twice; give one value or range for each column"
-            raise ParameterError(said, code="LW320")
-        conditions[name] = wanted_of(modelled_field(schema, name), value)
-    return conditions or None
-
-
 def wanted_of(field: Field, text: str) -> object:
-    """Return the value, the range or the list of them that a text asks a field for; see `read_conditions`."""
+    """Return the value, the range or the list of them that a text asks a field for.
+
+    text: a value, ``a..b``, nothing for missing, or several of these with commas between them.
+    """
     read = item_reader(field)
     if "," not in text or text in {category_key(value) for value in field.categories or ()}:
         return read(text)
@@ -323,6 +315,8 @@ def _runs(codes: "_Listed | _Axis", item: object) -> Iterable[tuple[int, int]]:
         low, high = item.get("minimum"), item.get("maximum")
         hint = f", or for a range write lw.between({low}, {high})" if domain.ordered else ""
         raise asker.asked(field, f"an object; name a value{hint}")
+    if isinstance(item, Codes):
+        return item.runs.tolist()  # type: ignore[no-any-return]
     if isinstance(item, OrderComparison):
         return codes.compared(item)
     if isinstance(item, Between):

@@ -87,9 +87,9 @@ def sample(
         list[str],
         option(
             "--where",
-            "COL=VALUE",
-            "Only rows like this: COL=VALUE, COL=A..B with both ends on an ordered column, COL= for missing, "
-            "COL=A,B for any of these; repeat for more. Linked: columns of the first table.",
+            "CONDITION",
+            "Only rows like this: COL=VALUE, COL=A..B with both ends, COL=A,B for any of these, COL= for missing, or "
+            "such as 'age >= 65 and owner'; repeat for more. Linked: columns of the first table.",
         ),
     ] = [],  # noqa: B006 - typer reads the default and passes a new list
     where_file: Annotated[
@@ -121,7 +121,7 @@ def sample(
         return
     place = _one_place(output, into, context)
     sources, count = [model], rows or 0
-    from lapwing.schema.conditions import read_conditions  # noqa: PLC0415 - it imports NumPy
+    from lapwing.model.statistics.expressions import read_conditions  # noqa: PLC0415 - it imports NumPy
 
     given: object = read_conditions(where, release.schema)
     if where_file is not None:
@@ -177,12 +177,10 @@ def _linked_sample(
         targets = events_targets(linked, Targets(rows={"": target}, folder=target if has_folder else None))
     else:
         targets = linked_targets(linked, output, into)
-    names = (text.partition("=") for text in where)
-    texts = [f"{linked.first_column(name)}{equals}{value}" for name, equals, value in names]
-    from lapwing.schema.conditions import read_conditions  # noqa: PLC0415 - it imports NumPy
+    from lapwing.model.statistics.expressions import read_conditions  # noqa: PLC0415 - it imports NumPy
 
     first = release.tables[linked.names[0]]
-    given = read_conditions(texts, first.schema)
+    given = read_conditions(where, first.schema, linked.first_column)
     if given is not None:
         say(f"support: {first.support(given).text}")
     paths = targets.in_order
@@ -246,7 +244,7 @@ def query(
     ] = None,
     share: Annotated[
         list[str] | None,
-        option("--share", "CONDITION", "Likewise the share that meets a condition, such as 'age >= 65'; repeat."),
+        option("--share", "CONDITION", "Likewise the share that meets a condition, as of sample --where; repeat."),
     ] = None,
     replicates: Annotated[
         str,

@@ -17,7 +17,7 @@ from lapwing.model.model import Bernoulli, ColumnLaw, Indexed, LogLinear, Releas
 from lapwing.model.sampling.fixed import KnownTuples, is_point, points, take_laws, with_points
 from lapwing.model.sampling.grouped import settle_theta
 from lapwing.model.sampling.keeping import Component, kept_components, rule_components
-from lapwing.schema.conditions import where_runs
+from lapwing.model.statistics.expressions import Condition, asked_codes
 from lapwing.schema.rules.rules import Rule
 from lapwing.schema.rules.search import complete_row, is_impossible
 from lapwing.schema.schemas import Schema
@@ -44,15 +44,15 @@ class ConditionedModel:
     is_matched: bool
 
 
-def condition_model(model: ReleasedModel, schema: Schema, where: Mapping[str, object]) -> ConditionedModel:
+def condition_model(model: ReleasedModel, schema: Schema, where: Condition) -> ConditionedModel:
     """Return a released model given that some columns have some values, and whether atoms of it match.
 
-    where: what each column must be; None (or NaN) asks for missing. All conditions hold together. Returns the exact
-    conditional mixture: the atoms that can match, reweighted, their laws cut. ``rows`` is the expected number of
+    where: what each column must be, also as a text; None (or NaN) asks for missing. All hold together. Returns the
+    exact conditional mixture: the atoms that can match, reweighted, their laws cut. ``rows`` is the expected number of
     matching rows, rounded. A log-linear part stays, its base laws cut. Where no atom matches but the base laws allow
     the condition, the atoms are those that match in most columns, moved into it, and ``rows`` is 0.
     """
-    wanted = where_runs(schema, where)
+    wanted = asked_codes(where, schema)
     chances = {name: _chance(model.laws[name], runs) for name, runs in wanted.items()}
     weights = _matching(model, chances)
     atoms = np.flatnonzero(weights)
@@ -79,9 +79,9 @@ def condition_model(model: ReleasedModel, schema: Schema, where: Mapping[str, ob
     return ConditionedModel(found, is_matched=True)
 
 
-def support(model: ReleasedModel, schema: Schema, where: Mapping[str, object]) -> tuple[float, float]:
+def support(model: ReleasedModel, schema: Schema, where: Condition) -> tuple[float, float]:
     """Return how well a model knows rows that meet a condition."""
-    wanted = where_runs(schema, where)
+    wanted = asked_codes(where, schema)
     weights = _matching(model, {name: _chance(model.laws[name], runs) for name, runs in wanted.items()})
     if not weights.any():
         return 0.0, 0.0

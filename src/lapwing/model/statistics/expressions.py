@@ -1,21 +1,27 @@
 """The language of linear statistics: texts and functions that a user gives, compiled against a schema."""
 
 import math
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Final
 
+import numpy as np
+
 from lapwing.errors import ParameterError
-from lapwing.kernel.questions.linear_statistics.programs import ONE
+from lapwing.kernel.questions.linear_statistics.programs import ONE, Step
 from lapwing.kernel.questions.linear_statistics.question import RowStatistic, Statistic
-from lapwing.model.statistics.programs import program_of
+from lapwing.maths.runs import Runs, meet, merge_runs, without
+from lapwing.model.statistics.programs import is_truth, program_of
 from lapwing.model.statistics.trees import Among, Apply, Node, stat_asker, tree_of
-from lapwing.schema.conditions import WHERE, items_of, modelled_field
+from lapwing.schema.conditions import WHERE, Codes, items_of, modelled_field, wanted_of, where_runs
 from lapwing.schema.scalars import finite_number, quote
 from lapwing.schema.schemas import Schema
 
 _MOST_NAME: Final = 200
+_MAY_BE_A_NAME: Final = re.compile(r"""[^<>!'"`()]+""")
+"""What stands before = where a text names a column that it does not know; an expression has one of these first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +38,10 @@ class Stat:
                 code="LW340",
             )
         object.__setattr__(self, "tree", tree_of(self.text))
+
+
+Condition = Mapping[str, object] | Stat | str
+"""What rows are asked to be: by column, or as a text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,22 +201,104 @@ def compile_statistic(each: Stat | RowFunction | str, schema: Schema) -> Statist
     raise ParameterError(f"{asker.name}: {said}", code=code)
 
 
-def condition_of(where: Mapping[str, object] | Stat | str, schema: Schema) -> Statistic:
+def condition_of(where: Condition, schema: Schema) -> Statistic:
     """Tie a condition to a schema: a statistic that is 1 in the rows that meet it, and 0 in all others.
 
     >>> from lapwing.schema.conditions import Between
     >>> from lapwing.schema.fields import Field
     >>> schema = Schema(fields=(Field(name="age", type="integer", minimum=0, maximum=120),))
-    >>> condition_of({"age": Between(65, None)}, schema).program == condition_of("age >= 65", schema).program
-    True
+    >>> forms = ({"age": Between(65, None)}, "age=65..", "age >= 65")
+    >>> [condition_of(form, schema).program for form in forms]
+    [(('in', 'age', (65, 121)),), (('in', 'age', (65, 121)),), (('in', 'age', (65, 121)),)]
     """
-    if isinstance(where, Mapping):
-        parts = tuple(Among(name, items_of(modelled_field(schema, name), wanted)) for name, wanted in where.items())
+    asked = (_short(where, schema) or where) if isinstance(where, str) else where
+    if isinstance(asked, Mapping):
+        parts = tuple(Among(name, items_of(modelled_field(schema, name), wanted)) for name, wanted in asked.items())
         if not parts:
             names = ", ".join(field.name for field in schema.columns)
             raise ParameterError(f"where names no column; choose from {names}", code="LW330")
         return Statistic(text="where", program=program_of(Apply("and", parts), schema, WHERE))
-    found = compile_statistic(where, schema)
-    if not isinstance(found, Statistic) or found.bits:
-        raise ParameterError(f"a condition is true or false, got {where!r}; compare it with a constant", code="LW320")
+    stat = asked if isinstance(asked, Stat) else Stat(asked)
+    if not is_truth(stat.tree, schema, stat_asker(stat.text)):
+        said = f"a condition is true or false, got {quote(stat.text)}; write for example age=30..40 or age >= 30"
+        raise ParameterError(said, code="LW320")
+    found = compile_statistic(stat, schema)
+    assert isinstance(found, Statistic)
+    return found
+
+
+def _short(text: str, schema: Schema, called: Callable[[str], str] = str) -> dict[str, object] | None:
+    """Return what ``col=value`` asks, None where a text is an expression; called: gives a column's name in the schema.
+
+    The value may be a range, a list or nothing, as for `wanted_of`.
+    """
+    name, equals, value = text.partition("=")
+    is_column = name in {field.name for field in schema.columns}
+    if not equals or value.startswith("=") or not (is_column or _MAY_BE_A_NAME.fullmatch(name)):
+        return None
+    column = called(name if is_column else name.strip())
+    return {column: wanted_of(modelled_field(schema, column), value)}
+
+
+def read_conditions(
+    texts: Sequence[str], schema: Schema, called: Callable[[str], str] = str
+) -> dict[str, object] | None:
+    """Return the conditions that rows shall meet, all of them, by column; None where there are none.
+
+    texts: each ``col=value`` or an expression that asks columns one by one; called: as for `_short`.
+
+    >>> from lapwing.schema.fields import Field
+    >>> schema = Schema(fields=(Field(name="age", type="integer", minimum=0, maximum=120),))
+    >>> read_conditions(["age=30..40,65"], schema)
+    {'age': [30 <= value <= 40, 65]}
+    """
+    conditions: dict[str, object] = {}
+    for text in texts:
+        asked = _short(text, schema, called)
+        if asked is None:
+            runs = _by_column(condition_of(text, schema).program, schema)
+            asked = {name: Codes(codes) for name, codes in runs.items()}
+        for name, wanted in asked.items():
+            if name in conditions:
+                said = f"where names column {name!r} twice; say all that is asked of it at once"
+                raise ParameterError(said, code="LW320")
+            conditions[name] = wanted
+    return conditions or None
+
+
+def asked_codes(where: Condition, schema: Schema) -> dict[str, Runs]:
+    """Return the codes that each column must lie in for a condition to hold."""
+    if isinstance(where, Stat | str):
+        text = where if isinstance(where, str) else where.text
+        where = read_conditions([text], schema) or {}
+    return where_runs(schema, where)
+
+
+def _by_column(program: Sequence[Step], schema: Schema) -> dict[str, Runs]:
+    """Return the codes that each column must lie in, of a program that asks one column at a time."""
+    stack: list[dict[str, Runs]] = []
+    for step in program:
+        match step:
+            case ("in", str(name), tuple(ends)):
+                stack.append({name: np.array(ends, dtype=np.int64).reshape(-1, 2)})
+            case ("not",) if len(stack[-1]) == 1:
+                ((name, runs),) = stack.pop().items()
+                domain = schema.field(name).domain
+                stack.append({name: without(runs, domain.size if domain.missing else domain.last)})
+            case ("and",):
+                last, first = stack.pop(), stack.pop()
+                stack.append({**first, **{name: meet(first.get(name, runs), runs) for name, runs in last.items()}})
+            case ("or",) if len(stack[-1]) == 1 and stack[-1].keys() == stack[-2].keys():
+                last, first = stack.pop(), stack.pop()
+                stack.append({name: merge_runs([*first[name].tolist(), *runs.tolist()]) for name, runs in last.items()})
+            case _:
+                raise ParameterError(
+                    "where draws rows by what each column may be, got a condition in which columns depend on each "
+                    "other; write conditions on one column each, with and between them",
+                    code="LW320",
+                )
+    (found,) = stack
+    for name, runs in found.items():
+        if not runs.size:
+            raise ParameterError(f"where leaves column {quote(name)} no value; ask for a wider condition", code="LW320")
     return found

@@ -43,6 +43,11 @@ def program_of(tree: Node, schema: Schema, asker: Asker) -> Steps:
     return compiler.truth(tree) if compiler.is_truth(tree) else compiler.steps(compiler.number(tree))
 
 
+def is_truth(tree: Node, schema: Schema, asker: Asker) -> bool:
+    """Tell whether an expression says that something holds."""
+    return _Compiler(schema, asker).is_truth(tree)
+
+
 @dataclass(frozen=True, slots=True)
 class _Compiler:
     schema: Schema

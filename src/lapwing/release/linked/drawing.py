@@ -8,6 +8,7 @@ import numpy as np
 from lapwing.errors import ParameterError
 from lapwing.model.files import SavedRelease
 from lapwing.model.sampling.conditions import ConditionedModel, condition_model
+from lapwing.model.statistics.expressions import read_conditions
 from lapwing.release.linked.rows import DrawnTable, LinkedRows
 from lapwing.release.rows_out import Where
 from lapwing.release.runs.generators import chosen_seed, generator
@@ -97,9 +98,11 @@ def layouts_of(linked: LinkedTables, own: Mapping[str, FrameLayout], like: Any) 
 
 def _asked(linked: LinkedTables, of: SavedRelease, where: Where) -> ConditionedModel:
     """Return the model of the first table given a condition on its columns."""
+    if isinstance(where, str):
+        where = read_conditions([where], of.schema, linked.first_column) or {}
     if not isinstance(where, Mapping):
         raise ParameterError(
-            f"of linked tables where must be a mapping of columns of {linked.names[0]} to values, got "
+            f"of linked tables where must be a text, or a mapping of columns of {linked.names[0]} to values, got "
             f"{safe_repr(type(where).__name__)}; draw once for each condition",
             code="LW320",
         )

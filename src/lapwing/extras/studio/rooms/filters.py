@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from lapwing.errors import ParameterError
-from lapwing.schema.conditions import read_conditions, wanted_of
+from lapwing.model.statistics.expressions import read_conditions
+from lapwing.schema.conditions import wanted_of
 from lapwing.schema.fields import Field
 from lapwing.schema.scalars import category_key
 from lapwing.schema.schemas import Schema
