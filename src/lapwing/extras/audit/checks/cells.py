@@ -77,25 +77,28 @@ class _Walk:
     def rank(self, runs: Runs) -> int:
         """Return how many cells of the first level come before one."""
         number = 0
-        for place, run in enumerate(runs):
-            number = number * self._width(place) + run
+        for width, run in zip(self._widths, runs, strict=True):
+            number = number * width + run
         return number
 
     def unranked(self, rank: int) -> Runs:
         """Return the cell of the first level that has a rank."""
         runs: list[int] = []
-        for place in reversed(range(len(self.tree.columns))):
-            rank, run = divmod(rank, self._width(place))
-            runs.insert(0, run)
-        return tuple(runs)
+        for width in reversed(self._widths):
+            rank, run = divmod(rank, width)
+            runs.append(run)
+        return tuple(reversed(runs))
 
-    def _width(self, place: int) -> int:
-        return len(self._starts[place][self.tree.schedule[: self.tree.first].count(place)])
+    @cached_property
+    def _widths(self) -> list[int]:
+        """Runs of each column on the first level."""
+        done = self.tree.schedule[: self.tree.first]
+        return [len(starts[done.count(place)]) for place, starts in enumerate(self._starts)]
 
     @cached_property
     def cells(self) -> int:
         """Cells of the first level."""
-        return self.rank(tuple(self._width(place) - 1 for place in range(len(self.tree.columns)))) + 1
+        return math.prod(self._widths)
 
     @cached_property
     def chosen(self) -> list[Runs]:

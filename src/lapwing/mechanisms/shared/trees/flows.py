@@ -232,7 +232,7 @@ def _nested_costs(levels: Sequence[Floats], splits: Sequence[AxisSplit], sizes: 
     """
     costs = [np.zeros(levels[0].shape[0])]
     for split, size, below in zip(splits, sizes, levels[1:], strict=False):
-        batched, moved = AxisSplit(split.axis + 1, split.parent), costs[-1]
+        batched, moved = split.of_tables, costs[-1]
         for family in batched.dividing:
             left, right = batched.halves(below, family)
             moved = moved + _sums(np.abs(left - right) / 2 * batched.at(size[None], family.parents))
@@ -256,7 +256,7 @@ def _parts(metric: CellMetric, level: int) -> tuple[AxisSplit, Parts]:
     With it goes 1 where mass slides, else 0.
     """
     split, column = metric.splits[level - 1], metric.cut[level - 1]
-    batched, parts = AxisSplit(split.axis + 1, split.parent), []
+    batched, parts = split.of_tables, []
     before, after = (metric.lengths[each][column][None] for each in (level - 1, level))
     for family in batched.families:
         whole = batched.at(before, family.parents)

@@ -107,7 +107,7 @@ def _transports(tree: NoiseTree, simulations: int, rng: np.random.Generator) -> 
     if simulations < 1:
         raise ParameterError(f"simulations must be at least 1, got {simulations}", code="LW390")
     # Many trees at once: one more axis, in front.
-    splits = [AxisSplit(split.axis + 1, split.parent) for split in tree.splits]
+    splits = [split.of_tables for split in tree.splits]
     axes = tree.diameters[0].ndim
     spreads, weights = node_variances(splits, tree.variances, axes + 1)
     shapes = level_shapes(tree.splits, axes)

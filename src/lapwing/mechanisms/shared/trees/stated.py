@@ -68,7 +68,7 @@ class CountedTree:
 
     def fit(self, levels: Sequence[npt.NDArray[np.generic] | None]) -> list[Floats]:
         """Return the linear fit of counts of some tables, shape ``(tables, *shape)`` per level."""
-        splits = [AxisSplit(split.axis + 1, split.parent) for split in (*self.metric.splits, *self.deeper)]
+        splits = [split.of_tables for split in (*self.metric.splits, *self.deeper)]
         variances = [noise_variance(self.kind, parameter) for parameter in self.parameters]
         return linear_fit(levels, splits, variances, len(self.shapes[0]) + 1)[: len(self.metric.inner)]
 

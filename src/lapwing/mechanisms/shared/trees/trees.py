@@ -8,6 +8,7 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Final, TypeVar
 
 import numpy as np
@@ -33,7 +34,7 @@ class Family:
     right: Selector | None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class AxisSplit:
     """How one axis divides between two levels of a tree.
 
@@ -62,6 +63,11 @@ class AxisSplit:
         parent.setflags(write=False)
         object.__setattr__(self, "parent", parent)
         object.__setattr__(self, "families", _families(counts))
+
+    @cached_property
+    def of_tables(self) -> "AxisSplit":
+        """The same split behind a first axis of several tables."""
+        return AxisSplit(self.axis + 1, self.parent)
 
     @property
     def parents(self) -> int:
