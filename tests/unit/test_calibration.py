@@ -13,7 +13,6 @@ from lapwing.kernel.room.room import Room
 from lapwing.kernel.room.transcript import NoTranscript
 from lapwing.rows.source import code_table
 
-RELATIONS = ("add-remove", "replace-one")
 COUNTED_ONCE = ("MarginalCounts", "TreeCounts", "SparseCounts", "CategorySelection", "TableDistances")
 """A row changes one number of each table by one, or each of two tables' differences by one."""
 
@@ -44,9 +43,11 @@ def answers_of(relation, max_rows, *, pure):
             yield question, room.ask(question)[0]
 
 
-@pytest.mark.parametrize("pure", [True, False], ids=["pure", "zcdp"])
-@pytest.mark.parametrize("max_rows", [1, 3])
-@pytest.mark.parametrize("relation", RELATIONS)
+# Any two of the three meet in all ways.
+@pytest.mark.parametrize(
+    ("relation", "max_rows", "pure"),
+    [("add-remove", 1, True), ("add-remove", 3, False), ("replace-one", 1, False), ("replace-one", 3, True)],
+)
 def test_noise_is_calibrated_for_relation_and_rows_per_unit(relation, max_rows, pure):
     seen = set()
 

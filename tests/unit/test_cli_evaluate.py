@@ -150,9 +150,9 @@ def test_the_ledger_has_a_line_and_repeating_with_the_transcript_adds_none():
     assert lapwing("ledger", "history", "people", "--ledger", "budget.db").out.count("evaluation") == 1
 
 
-def test_the_release_brings_the_schema_that_it_learned(folder, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    real = folder / "real.parquet"
+def test_the_release_brings_the_schema_that_it_learned(folder, place):
+    real = place / "real.parquet"
+    pl.read_parquet(folder / "real.parquet").select("age", "sex", "income").write_parquet(real)
     assert lapwing("synthesize", real, "--epsilon", "3", "-o", "rows.csv", "--model", "m.lapwing").status == 0
 
     found = lapwing("evaluate", real, "rows.csv", "--model", "m.lapwing")

@@ -249,9 +249,14 @@ def asked(path):
     return " | ".join(draft_schema(path).value.questions)
 
 
-@pytest.mark.parametrize("name", ["t.csv", "t.tsv", "t.csv.gz"])
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
-@pytest.mark.parametrize("sign", [",", ";", "\t", "|", "^", "~", "\x1f"])
+@pytest.mark.parametrize(
+    ("sign", "encoding", "name"),
+    [
+        *((sign, "utf-8", "t.csv") for sign in [",", ";", "\t", "|", "^", "~", "\x1f"]),
+        *((";", encoding, name) for encoding in ["utf-8", "utf-8-sig"] for name in ["t.tsv", "t.csv.gz"]),
+        (",", "utf-8-sig", "t.csv"),
+    ],
+)
 def test_a_plain_file_in_any_dialect_is_read_whole_and_nothing_is_asked(sign, encoding, name, tmp_path):
     drafted, seen = look(saved(tmp_path, written_rows([NAMES, *ROWS], sign), name, encoding)).value
 
@@ -308,7 +313,6 @@ def test_each_fault_of_a_layout_is_asked_about_in_each_dialect(fault, sign, tmp_
     rows, says = FAULTS[fault]
 
     assert says in asked(saved(tmp_path, written_rows(rows, sign)))
-    assert asked(saved(tmp_path, written_rows([NAMES, *ROWS], sign))) == ""
 
 
 @given(

@@ -232,9 +232,7 @@ def test_a_ledger_of_another_unit_refuses_before_anything_is_counted(tmp_path, m
 SMALL = {"mechanism": lw.Adaptive.small(), "seed": None, "shares": None, "rho": 1, "epsilon": None, "delta": None}
 
 
-@pytest.mark.parametrize(
-    ("of", "after"), [*((2, after) for after in (0, 1, 2, 3, 5)), *((3, after) for after in (0, 4))]
-)
+@pytest.mark.parametrize(("of", "after"), [(2, 1), (2, 5), (3, 4)])
 def test_an_interrupted_release_goes_on_and_spends_nothing_again(of, after, tmp_path, monkeypatch):
     transcript, ask, asked = tmp_path / "t.jsonl", Room.ask, []
     release, data = (released, tables(60)) if of == 2 else (released_three, three_tables(60))
