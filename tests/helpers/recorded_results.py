@@ -25,7 +25,7 @@ from typing import Any, Final, Literal
 import numpy as np
 import polars as pl
 import scipy.linalg  # noqa: F401 - so that the threads of its library are there when they are limited
-from threadpoolctl import threadpool_limits
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import lapwing as lw
 from lapwing.version import code_fingerprint
@@ -100,12 +100,15 @@ def counts_of(column: pl.Series) -> Counter[str]:
 def fingerprint() -> dict[str, Any]:
     """Return what may change how sums are rounded, charts drawn and bytes packed: processor and libraries."""
     features = np.show_config(mode="dicts").get("SIMD Extensions", {})
+    blas = [each for each in threadpool_info() if each["user_api"] == "blas"]
     return {
         "machine": platform.machine(),
         "system": platform.system(),
         "python": platform.python_version(),
         "zlib": zlib.ZLIB_RUNTIME_VERSION,
         "features": sorted({*features.get("baseline", ()), *features.get("found", ())}),
+        # The order of sums, which OPENBLAS_CORETYPE chooses, too.
+        "linear algebra": sorted({each.get("architecture", "") for each in blas}),
         **{name: version(name) for name in LIBRARIES},
     }
 
