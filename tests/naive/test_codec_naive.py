@@ -4,6 +4,7 @@ import datetime as dt
 
 import numpy as np
 import polars as pl
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -70,29 +71,20 @@ def test_text_cells_follow_the_slow_rules(cells):
         assert codes.tolist() == [naive_code(cell, field) for cell in cells], field
 
 
+NUMBERS = {
+    np.float64: st.one_of(st.floats(), st.integers(-400, 400).map(float), st.integers(-99, 99).map(lambda k: k / 20)),
+    np.int64: st.one_of(st.integers(-(2**63), 2**63 - 1), st.integers(-400, 400)),
+    np.uint64: st.integers(0, 2**64 - 1),
+}
+
+
+@pytest.mark.parametrize("dtype", NUMBERS)
 @settings(max_examples=40)
-@given(st.lists(st.one_of(st.floats(), st.integers(-400, 400).map(float), st.integers(-99, 99).map(lambda k: k / 20))))
-def test_floats_follow_the_slow_rules(cells):
+@given(data=st.data())
+def test_numbers_follow_the_slow_rules(dtype, data):
+    cells = data.draw(st.lists(NUMBERS[dtype]))
     for field in NUMBER_FIELDS:
-        codes = encode(Numbers(np.array(cells, dtype=np.float64)), field)
-
-        assert codes.tolist() == [naive_code(cell, field) for cell in cells], field
-
-
-@settings(max_examples=40)
-@given(st.lists(st.one_of(st.integers(-(2**63), 2**63 - 1), st.integers(-400, 400))))
-def test_integers_follow_the_slow_rules(cells):
-    for field in NUMBER_FIELDS:
-        codes = encode(Numbers(np.array(cells, dtype=np.int64)), field)
-
-        assert codes.tolist() == [naive_code(cell, field) for cell in cells], field
-
-
-@settings(max_examples=40)
-@given(st.lists(st.integers(0, 2**64 - 1)))
-def test_unsigned_integers_follow_the_slow_rules(cells):
-    for field in NUMBER_FIELDS:
-        codes = encode(Numbers(np.array(cells, dtype=np.uint64)), field)
+        codes = encode(Numbers(np.array(cells, dtype=dtype)), field)
 
         assert codes.tolist() == [naive_code(cell, field) for cell in cells], field
 

@@ -19,18 +19,10 @@ reals = st.one_of(st.floats(allow_nan=False, allow_infinity=False), decimals)
 wholes = st.one_of(st.integers(-(2**63), 2**63 - 1), st.integers(-2000, 2000))
 
 
-@given(st.lists(reals, min_size=1))
-def test_floats_go_where_their_shortest_decimal_lies(numbers):
-    codes = magnitude_codes(np.array(numbers))
-
-    assert codes.tolist() == [naive_magnitude(x) for x in numbers]
-
-
-@given(st.lists(wholes, min_size=1))
-def test_whole_numbers_go_where_they_lie(numbers):
-    codes = magnitude_codes(np.array(numbers, dtype=np.int64))
-
-    assert codes.tolist() == [naive_magnitude(x) for x in numbers]
+@given(reals=st.lists(reals, min_size=1), wholes=st.lists(wholes, min_size=1))
+def test_whole_numbers_go_where_they_lie_and_others_where_their_shortest_decimal_does(reals, wholes):
+    assert magnitude_codes(np.array(reals)).tolist() == [naive_magnitude(x) for x in reals]
+    assert magnitude_codes(np.array(wholes, dtype=np.int64)).tolist() == [naive_magnitude(x) for x in wholes]
 
 
 @given(reals)

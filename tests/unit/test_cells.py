@@ -264,8 +264,9 @@ def test_a_malformed_question_is_refused(changes, message):
 
 
 def test_noise_beyond_64_bits_is_refused():
-    with pytest.raises(ParameterError, match="gives noise above 2\\*\\*50 records"):
-        counts_asked(SPARSE_TREE, epsilon=Fraction(1, 2**52)).noise("add-remove", 1)
+    for asked, tree in ((counts_asked, SPARSE_TREE), (splits_asked, TREE)):
+        with pytest.raises(ParameterError, match="gives noise above 2\\*\\*50 records"):
+            asked(tree, epsilon=Fraction(1, 2**52)).noise("add-remove", 1)
 
 
 def answer(**changes):
@@ -451,11 +452,6 @@ def test_a_malformed_question_is_refused_splits(changes, message):
 
     with pytest.raises(ParameterError, match=message):
         SplitDecisions(**parts | changes)
-
-
-def test_noise_beyond_64_bits_is_refused_splits():
-    with pytest.raises(ParameterError, match="gives noise above 2\\*\\*50 records"):
-        splits_asked(TREE, epsilon=Fraction(1, 2**52)).noise("add-remove", 1)
 
 
 def test_an_answer_with_other_noise_is_refused():

@@ -299,20 +299,20 @@ def test_a_column_whose_name_says_that_it_names_people_is_protected_by_enter(pla
     assert found.field(name).identifier or name in OTHER_NAMES
 
 
-def test_where_each_person_has_one_row_no_noise_is_bought_for_more(place, monkeypatch):
-    (place / "t.csv").write_text("\n".join(["patient_id,n", *(f"{100 + row},{row % 40}" for row in range(120))]))
+@pytest.mark.parametrize(
+    ("name", "cell", "unit"),
+    [("patient_id", "{row}", "patient_id:1"), ("subject", "topic{few}", "row")],
+    ids=["a number for each row", "few texts"],
+)
+def test_people_are_who_a_column_numbers_and_no_noise_is_bought_for_more_rows_than_each_has(
+    name, cell, unit, place, monkeypatch
+):
+    lines = [f"{cell.format(row=100 + row, few=row % 9)},{row % 40}" for row in range(120)]
+    (place / "t.csv").write_text("\n".join([f"{name},n", *lines]))
 
     start(monkeypatch, *[""] * 6, table=["t.csv"])
 
-    assert Schema.load_draft("t.schema.json").unit_label == "patient_id:1"
-
-
-def test_a_list_of_few_texts_names_no_people_whatever_it_is_called(place, monkeypatch):
-    (place / "t.csv").write_text("\n".join(["subject,n", *(f"topic{row % 9},{row % 40}" for row in range(120))]))
-
-    start(monkeypatch, *[""] * 6, table=["t.csv"])
-
-    assert Schema.load_draft("t.schema.json").unit_label == "row"
+    assert Schema.load_draft("t.schema.json").unit_label == unit
 
 
 SMALL = ("1", "1e-9", "600")  # a budget under which noise hides most of 600 rows

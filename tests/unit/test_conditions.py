@@ -1,5 +1,6 @@
 """Conditions of a sample: how they are written, and what is drawn under them."""
 
+import re
 import warnings
 from datetime import UTC, date, datetime
 from typing import Any, cast
@@ -87,7 +88,7 @@ def test_short_texts_and_expressions_are_one_language_at_every_door(text, expres
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("where", "says"),
     [
         ("gender=f", 'where: no column "gender"; columns: age, sex, size, smokes, code, day, at'),
         ("id=3", 'where: column "id" is an identifier, which is not modelled; name another'),
@@ -108,18 +109,6 @@ def test_short_texts_and_expressions_are_one_language_at_every_door(text, expres
             "got a condition in which columns depend on each other; write conditions on one column",
         ),
         ("age < 3 and age > 5", 'where leaves column "age" no value; ask for a wider condition'),
-    ],
-)
-def test_a_text_that_means_nothing_is_answered_with_what_would(text, says):
-    with pytest.raises(ParameterError) as caught:
-        where_runs(SCHEMA, read_conditions([text], SCHEMA))
-
-    assert says in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("where", "says"),
-    [
         ({"sex": "female"}, 'must be one of its categories, got "female"; did you mean "Female" or "Male"?'),
         ({"day": Between("2020-13-01", None)}, '"2020-13-01" as the lower end of a range; write a day such as'),
         ({"day": Between("2020-01-01", "soon")}, 'got "soon" as the upper end'),
@@ -133,11 +122,9 @@ def test_a_text_that_means_nothing_is_answered_with_what_would(text, says):
         ([("age", 3)], "where must map columns to values, got a list; write {column: value}"),
     ],
 )
-def test_a_mapping_that_means_nothing_is_answered_with_what_would(where, says):
-    with pytest.raises(ParameterError) as caught:
-        where_runs(SCHEMA, where)
-
-    assert says in str(caught.value)
+def test_a_text_or_a_mapping_that_means_nothing_is_answered_with_what_would(where, says):
+    with pytest.raises(ParameterError, match=re.escape(says)):
+        where_runs(SCHEMA, read_conditions([where], SCHEMA) if isinstance(where, str) else where)
 
 
 def test_a_range_says_what_it_means():
@@ -438,29 +425,15 @@ def test_a_list_of_mappings_gives_one_row_each(people):
         ({"name": ["x"]}, 'the table of conditions names "name", no modelled column'),
         ({"id": ["x"]}, 'the table of conditions names "id", an identifier'),
         ({}, "names no column at all"),
-    ],
-)
-def test_what_is_no_value_is_refused_by_column_and_row(people, where, says):
-    with pytest.raises(ParameterError) as error:
-        people.sample(where=pl.DataFrame(where, strict=False))
-
-    assert says in str(error.value)
-
-
-@pytest.mark.parametrize(
-    ("where", "says"),
-    [
         ([{"age": 3}, {"sex": "f"}, {"age": -3}], "condition row 3"),
         ([{"age": 3}, {"age": [3, 4]}], 'condition row 2: column "age" must be one value'),
         (["age"], "condition row 1 must map columns to values, got a str"),
         ("age", 'a condition is true or false, got "age"'),
     ],
 )
-def test_lists_that_are_no_conditions_are_refused(people, where, says):
-    with pytest.raises(ParameterError) as error:
-        people.sample(where=where)
-
-    assert says in str(error.value)
+def test_tables_and_lists_that_are_no_conditions_are_refused_by_column_and_row(people, where, says):
+    with pytest.raises(ParameterError, match=re.escape(says)):
+        people.sample(where=pl.DataFrame(where, strict=False) if isinstance(where, dict) else where)
 
 
 def test_a_number_of_rows_beside_a_table_is_refused(people):

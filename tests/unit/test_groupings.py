@@ -130,35 +130,24 @@ def test_numbers_are_intervals_and_the_last_is_closed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "resolution", "expected"),
+    ("kind", "first", "last", "resolution", "expected"),
     [
-        ("date", "week", ["2009-12-31 to 2010-01-14", "2010-01-21 to 2010-02-04", "invalid"]),
-        ("date", "month", ["2009-12", "2010-01 to 2010-02", "invalid"]),
-        ("datetime", "year", ["2009", "2010", "invalid"]),
-    ],
-)
-def test_weeks_are_the_days_they_begin_with_and_months_and_years_their_names(
-    kind: Any, resolution: str, expected: list[str]
-) -> None:
-    when = field(type=kind, minimum="2009-12-31", maximum="2010-02-09", resolution=resolution, required=True)
-
-    assert labelled(evenly(when.domain, 2), when) == expected
-
-
-@pytest.mark.parametrize(
-    ("resolution", "expected"),
-    [
-        ("day", ["2010-01-01", "2010-01-02", "invalid"]),
+        ("date", "2009-12-31", "2010-02-09", "week", ["2009-12-31 to 2010-01-14", "2010-01-21 to 2010-02-04"]),
+        ("date", "2009-12-31", "2010-02-09", "month", ["2009-12", "2010-01 to 2010-02"]),
+        ("datetime", "2009-12-31", "2010-02-09", "year", ["2009", "2010"]),
+        ("datetime", "2010-01-01", "2010-01-02", "day", ["2010-01-01", "2010-01-02"]),
         (
-            "hour",
-            ["2010-01-01T00:00:00 to 2010-01-01T23:00:00", "2010-01-02T00:00:00 to 2010-01-02T23:00:00", "invalid"],
+            *("datetime", "2010-01-01", "2010-01-02", "hour"),
+            [f"2010-01-0{day}T00:00:00 to 2010-01-0{day}T23:00:00" for day in (1, 2)],
         ),
     ],
 )
-def test_times_are_times_of_their_resolution(resolution: str, expected: list[str]) -> None:
-    time = field(type="datetime", minimum="2010-01-01", maximum="2010-01-02", resolution=resolution, required=True)
+def test_weeks_are_the_days_they_begin_with_months_and_years_their_names_and_times_of_their_resolution(
+    kind: Any, first: str, last: str, resolution: str, expected: list[str]
+) -> None:
+    when = field(type=kind, minimum=first, maximum=last, resolution=resolution, required=True)
 
-    assert labelled(evenly(time.domain, 2), time) == expected
+    assert labelled(evenly(when.domain, 2), when) == [*expected, "invalid"]
 
 
 def test_categories_are_themselves_or_lists() -> None:

@@ -645,36 +645,25 @@ def test_a_symbolic_link_is_the_transcript_that_it_points_to(tmp_path):
     assert read(tmp_path / "link.jsonl") == []
 
 
+NO_TRANSCRIPT = "is not a Lapwing transcript"
+
+
 @pytest.mark.parametrize(
-    "text",
+    ("text", "says"),
     [
-        "no json\n",
-        "[1]\n",
-        '{"format": "2"}\n',
-        '{"format": 1}\n{"question": {}}\n',
-        '{"format": 1}\n' + "[" * 10**5 + "\n",
+        ("no json\n", NO_TRANSCRIPT),
+        ("[1]\n", NO_TRANSCRIPT),
+        ('{"format": "2"}\n', NO_TRANSCRIPT),
+        ('{"format": 1}\n{"question": {}}\n', NO_TRANSCRIPT),
+        ('{"format": 1}\n' + "[" * 10**5 + "\n", NO_TRANSCRIPT),
+        ('{"format": 2}\n', "in format 2, and this one reads 1"),
+        ("", "killed before anything was paid or answered; remove the file and repeat"),
     ],
 )
-def test_a_file_that_is_no_transcript_is_refused(tmp_path, text):
+def test_a_file_that_is_no_transcript_is_refused(tmp_path, text, says):
     (tmp_path / "t.jsonl").write_text(text)
 
-    with pytest.raises(DataError, match="is not a Lapwing transcript"):
-        continue_transcript(tmp_path / "t.jsonl")
-
-
-def test_a_transcript_of_another_format_says_so(tmp_path):
-    (tmp_path / "t.jsonl").write_text('{"format": 2}\n')
-
-    with pytest.raises(DataError, match="in format 2, and this one reads 1") as refused:
-        continue_transcript(tmp_path / "t.jsonl")
-
-    assert refused.value.code == "LW604"
-
-
-def test_an_empty_transcript_says_that_nothing_was_paid_and_what_to_do(tmp_path):
-    (tmp_path / "t.jsonl").touch()
-
-    with pytest.raises(DataError, match="killed before anything was paid or answered; remove the file and repeat"):
+    with pytest.raises(DataError, match=says):
         continue_transcript(tmp_path / "t.jsonl")
 
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import re
 import sys
 import warnings
 
@@ -338,10 +339,8 @@ def test_each_simulated_row_is_its_own_unit():
     ],
 )
 def test_settings_outside_their_range_are_refused(replicates_release, arguments, message):
-    with pytest.raises(lw.ParameterError) as refused:
+    with pytest.raises(lw.ParameterError, match=re.escape(message)):
         replicates_release.replicates(**arguments)
-
-    assert message in str(refused.value)
 
 
 @pytest.mark.parametrize("settings", [{"convex_set": "callable clipped"}, {"listed": ["age < 3", "callable f"]}])
@@ -362,12 +361,8 @@ def test_settings_that_were_code_are_refused(replicates_release, settings):
 def test_a_release_of_0_rows_is_refused(replicates_release):
     empty = changed(replicates_release, model=dataclasses.replace(replicates_release.model, rows=0))
 
-    with pytest.raises(lw.ParameterError) as refused:
+    with pytest.raises(lw.ParameterError, match="stands for 0 rows, and no sample of it can be simulated; spend more"):
         empty.replicates(4)
-
-    assert str(refused.value) == (
-        "the release stands for 0 rows, and no sample of it can be simulated; spend more budget"
-    )
 
 
 @pytest.mark.parametrize(
@@ -375,7 +370,7 @@ def test_a_release_of_0_rows_is_refused(replicates_release):
     [
         (lambda each: each.mean("sex"), "column 'sex' holds no numbers; use proportion with a condition, or estimate"),
         (lambda each: each.regression("pay", ["age", "pay"]), "regressors must be distinct columns beside the"),
-        (lambda each: each.proportion("pay"), "a condition is true or false, got 'pay'; compare it with a constant"),
+        (lambda each: each.proportion("pay"), 'a condition is true or false, got "pay"; write for example age=30..40'),
         (lambda each: each.mean("age", confidence=2), "confidence must be above 0 and below 1, got 2.0; 0.95 is usual"),
         (
             lambda each: each.estimate(lambda frame: dict.fromkeys(frame["age"].head(1).cast(pl.String), 1.0)),
@@ -384,10 +379,8 @@ def test_a_release_of_0_rows_is_refused(replicates_release):
     ],
 )
 def test_what_cannot_be_estimated_is_refused(replicates, ask, message):
-    with pytest.raises(lw.ParameterError) as refused:
+    with pytest.raises(lw.ParameterError, match=re.escape(message)):
         ask(replicates)
-
-    assert message in str(refused.value)
 
 
 QUICK = ("bundled", "bank-marketing", "diabetes130", "mimic-demo-admissions", "nhanes", "rhc-icu")

@@ -171,12 +171,10 @@ def test_impossible_domains_are_refused(values: int, specials: int) -> None:
         Domain(values, specials, missing=False, ordered=True, continuous=False)
 
 
-def test_numbers_are_continuous_without_a_resolution() -> None:
+def test_numbers_are_continuous_without_a_resolution_one_value_has_one_code_and_special_ones_have_their_own() -> None:
     assert field(type="number", minimum=0, maximum=1).domain == Domain(2**32, 0, True, True, True)
-
-
-def test_a_number_of_one_value_has_one_code() -> None:
     assert field(type="number", minimum=2.5, maximum=2.5, required=True).domain == Domain(1, 0, False, True, True)
+    assert field(type="number", minimum=0, maximum=1, special=(-1, 99.5)).domain == Domain(2**32, 2, True, True, True)
 
 
 @pytest.mark.parametrize(
@@ -203,10 +201,6 @@ def test_multiples_of_a_resolution_are_counted_exactly(
 )
 def test_a_datetime_maximum_without_a_time_includes_that_day(maximum: str, resolution: str | None, values: int) -> None:
     assert field(type="datetime", minimum="2010-01-01", maximum=maximum, resolution=resolution).domain.values == values
-
-
-def test_special_values_are_reserved_codes() -> None:
-    assert field(type="number", minimum=0, maximum=1, special=(-1, 99.5)).domain == Domain(2**32, 2, True, True, True)
 
 
 def log(kind="integer", **settings):

@@ -75,13 +75,16 @@ def test_the_last_release_is_shown_and_an_earlier_one_by_its_number(visitor):
     assert visitor.get("/job/people/look/3").status == 404
 
 
-def test_a_job_without_a_release_sends_to_the_room_that_makes_one(tmp_path):
+@pytest.mark.parametrize(
+    ("room", "says"), [("look", 'href="/job/empty/release"'), ("hand-over", "There is no release yet")]
+)
+def test_a_job_without_a_release_says_so_and_sends_to_the_room_that_makes_one(room, says, tmp_path):
     new_job(tmp_path, "empty", table=str(tmp_path / "empty.csv"))
 
-    answer = in_process(tmp_path).get("/job/empty/look")
+    answer = in_process(tmp_path).get(f"/job/empty/{room}")
 
     assert answer.status == 200
-    assert 'href="/job/empty/release"' in answer.text
+    assert says in answer.text
 
 
 def test_the_report_runs_nothing_and_is_the_one_of_the_release(visitor, release, tmp_path):
@@ -448,15 +451,6 @@ def test_keys_with_a_passphrase_or_elsewhere_sign_nothing(giver, handed, place):
     for name in ("id_ed25519", "lapwing-studio/id_ed25519", "../x", "fake.key", ""):
         assert giver.post(f"{GIVE}/sign", {"signer": name}).status == 400
     assert not list(place.glob("*.sig"))
-
-
-def test_a_job_without_a_release_says_so(tmp_path):
-    new_job(tmp_path, "empty", table=str(tmp_path / "empty.csv"))
-
-    answer = in_process(tmp_path).get("/job/empty/hand-over")
-
-    assert answer.status == 200
-    assert "There is no release yet" in answer.words
 
 
 def test_a_certificate_that_is_none_is_refused_in_one_sentence(giver, place):

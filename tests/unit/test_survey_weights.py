@@ -80,18 +80,15 @@ def test_weighted_totals_of_a_model_are_sums_over_the_weight_s_own_values(kind) 
     assert mean_weights(LAWS[kind], weight).shape == (6,)
 
 
-def test_a_weight_is_no_column_of_its_own_totals() -> None:
-    release = lw.synthesize(people(50), schema_of(), epsilon=1, seed=0)
+@pytest.mark.parametrize(
+    ("changes", "column", "says"),
+    [({}, "w", "is the weight itself"), ({"weight": None}, "sex", 'under "weight" in the schema')],
+)
+def test_weighted_totals_without_a_weight_or_of_it_are_refused(changes: dict, column: str, says: str) -> None:
+    release = lw.synthesize(people(50), dataclasses.replace(schema_of(), **changes), epsilon=1, seed=0)
 
-    with pytest.raises(ParameterError, match="is the weight itself"):
-        release.query("w", weighted=True)
-
-
-def test_weighted_totals_without_a_weight_are_refused_with_a_way_out() -> None:
-    release = lw.synthesize(people(50), dataclasses.replace(schema_of(), weight=None), epsilon=1, seed=0)
-
-    with pytest.raises(ParameterError, match='under "weight" in the schema'):
-        release.query("sex", weighted=True)
+    with pytest.raises(ParameterError, match=says):
+        release.query(column, weighted=True)
 
 
 def people(rows: int) -> pl.DataFrame:
