@@ -29,6 +29,7 @@ from lapwing.mechanisms.adaptive.one_way import (
     STAGES,
     CellCounts,
     OneWayTable,
+    answered_tables,
     ask_columns,
     cell_deviation,
     first_questions,
@@ -130,6 +131,17 @@ def test_the_first_stage_is_public_and_tables_hold_the_cells_of_all() -> None:
         if is_staged(field):
             cuts = [set(grouping.pieces()[0].tolist()) for grouping in (*groupings[: STAGES - 1], groupings[-1])]
             assert set(found[field.name].grouping.pieces()[0].tolist()) == set().union(*cuts)
+
+
+def test_answers_alone_give_the_tables_that_were_found_when_they_were_asked() -> None:
+    tables, _, answers = asked(table(2000))
+
+    again = answered_tables(answers, SCHEMA, Terms(relation="add-remove"))
+
+    assert max(len(answers_of(answers, name)) for name in WIDE) > STAGES  # some of them searched for single values
+    for one, other in zip(tables, again, strict=True):
+        assert (one.grouping, one.sd, one.state_sd) == (other.grouping, other.sd, other.state_sd)
+        assert np.array_equal(one.counts, other.counts)
 
 
 def test_levels_of_branches_cost_a_tenth_each_and_the_categories_the_rest() -> None:

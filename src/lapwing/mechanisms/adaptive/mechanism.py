@@ -7,7 +7,6 @@ measure them, and fit again. Of one or two columns of numbers or dates: cells of
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import ClassVar, Self
 
 import numpy as np
@@ -20,7 +19,7 @@ from lapwing.kernel.questions.second_moment.question import SecondMoment
 from lapwing.kernel.questions.sparse_counts.question import SparseCounts
 from lapwing.kernel.questions.table_distances.question import TableDistances
 from lapwing.kernel.questions.tree_counts.question import NoisyTree
-from lapwing.kernel.room.curator import Curator, ReplayCurator
+from lapwing.kernel.room.curator import Curator
 from lapwing.kernel.terms import Terms
 from lapwing.mechanisms.adaptive.budget import (
     Costs,
@@ -54,6 +53,7 @@ from lapwing.mechanisms.adaptive.fit import (
 )
 from lapwing.mechanisms.adaptive.one_way import (
     OneWayTable,
+    answered_tables,
     ask_columns,
     is_staged,
     one_way_tables,
@@ -457,12 +457,7 @@ def _ordered_columns(
     own = [each for each in answers if isinstance(each, NoisyCounts) and len(each.question.columns) == 1]
     if not own or not any(is_staged(field) for field in schema.columns):
         return
-    spent = dict.fromkeys((field.name for field in schema.columns), Fraction(0))
-    for answer in own:
-        spent[answer.question.columns[0]] += answer.question.cost.amount
-    costs = [Budget(own[0].question.cost.notion, spent[field.name]) for field in schema.columns]
-    tables, _ = ask_columns(ReplayCurator(terms, own), schema, costs)
-    for field, table in zip(schema.columns, tables, strict=True):
+    for field, table in zip(schema.columns, answered_tables(own, schema, terms), strict=True):
         law = model.laws[field.name]
         if is_staged(field) and isinstance(law, Indexed):
             yield from _of_column(field, table, law, model.weights)

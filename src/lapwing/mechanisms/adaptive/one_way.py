@@ -91,6 +91,18 @@ def ask_columns(curator: Curator, schema: Schema, costs: Sequence[Budget]) -> tu
     return tuple(_table(state, total) for state in states), total
 
 
+def answered_tables(answers: Sequence[NoisyCounts], schema: Schema, terms: Terms) -> tuple[OneWayTable, ...]:
+    """Return what `ask_columns` returned, from its answers: nothing is asked, and what comes next is not worked out."""
+    states = []
+    for field in schema.columns:
+        own = tuple(answer for answer in answers if answer.question.columns == (field.name,))
+        spent = sum((answer.question.cost.amount for answer in own), Fraction(0))
+        searched = len(own) - STAGES if is_staged(field) else 0
+        states.append(_Column(field, Budget(own[0].question.cost.notion, spent), (), own, searched=searched))
+    total = pooled_total([answer for state in states for answer in state.answers], terms.rows)
+    return tuple(_table(state, total) for state in states)
+
+
 def first_questions(field: Field, cost: Budget) -> tuple[MarginalCounts, ...]:
     """Return what is asked of a column before anything is known: its values, branches, or first cells."""
     if is_staged(field):
