@@ -32,7 +32,7 @@ import time
 import types
 from ast import unparse
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -111,11 +111,9 @@ class Quick:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         items = {item.nodeid: item for item in session.items}
-        functions: dict[str, list[types.FunctionType]] = defaultdict(list)
+        functions = functions_of({mutant.path for mutant in self.mutants})
         for each in gc.get_objects():
-            if isinstance(each, types.FunctionType):
-                functions[each.__code__.co_filename].append(each)
-            elif isinstance(each, functools._lru_cache_wrapper):
+            if isinstance(each, functools._lru_cache_wrapper):
                 each.cache_clear()
         gc.freeze()
         for mutant in self.mutants:
@@ -128,6 +126,21 @@ class Quick:
             if told is None or (told != "died" and (told != "lived" or len(mine) == len(names))):
                 self.write(mutant, told, of, begun)
         return True
+
+
+def functions_of(paths: Iterable[str]) -> dict[str, list[types.FunctionType]]:
+    """Load modules, and return all functions by the files they are from.
+
+    A module that a test loads later would have its functions as they are, and each of its mutants would live.
+    """
+    for path in paths:
+        name = path.removeprefix("src/").removesuffix(".py").removesuffix("/__init__")
+        __import__(name.replace("/", "."))
+    functions: dict[str, list[types.FunctionType]] = defaultdict(list)
+    for each in gc.get_objects():
+        if isinstance(each, types.FunctionType):
+            functions[each.__code__.co_filename].append(each)
+    return functions
 
 
 def run_changed(

@@ -10,13 +10,6 @@ from helpers import databases
 from helpers.killed_releases import Server, new_scene, served
 
 
-@pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Work in an empty folder; return it."""
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """Return a warm process that runs command lines which are killed, failed and raced."""

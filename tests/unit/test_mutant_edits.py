@@ -24,6 +24,16 @@ def loaded() -> ModuleType:
 edits = loaded()
 
 
+def test_a_module_that_no_test_has_loaded_yet_is_changed_too(tmp_path, monkeypatch):
+    (tmp_path / "loaded_late.py").write_text("def late():\n    return 1\n")
+    for folder in (ROOT / "tools", tmp_path):
+        monkeypatch.syspath_prepend(str(folder))
+
+    found = importlib.import_module("mutants").functions_of(["src/loaded_late.py"])
+
+    assert [each.__name__ for each in found[str(tmp_path / "loaded_late.py")]] == ["late"]
+
+
 def forms(source: str) -> set[str]:
     """Return what becomes of some code, each change by itself."""
     return {ast.unparse(edits.mutated(source, mutant)) for mutant in edits.mutants_of("file", source)}
