@@ -40,7 +40,7 @@ CONTRACT = {
     "tables": ("lapwing tables DATA --schema S.json --tables T.json --epsilon E -o DIR", True),
     "resume": ("lapwing resume T ...", True),
     "certificate show": ("certificate show C.json [--details] [--json] [--page C.html]", True),
-    "certificate compose": ("certificate compose C.json... [--disjoint]", True),
+    "certificate compose": ("certificate compose C.json... [--disjoint] [--json]", True),
     "certificate sign": ("certificate sign C.json --key KEY", True),
     "certificate verify": ("certificate verify C.json FILES [--schema S.json] [--key K.pub [--signature C.sig]]", True),
     "answers": ("answers M.lapwing -o DIR", True),

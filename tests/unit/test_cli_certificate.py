@@ -342,3 +342,17 @@ def test_names_of_files_clear_no_screen(place):
     said = lapwing("certificate", "verify", name, "out.csv")
     assert "\x1b" not in said.err
     assert said.err.count("\n") == 1
+
+
+def test_releases_are_added_up_in_sentences_and_for_machines_as_json(place):
+    told, plain = (
+        lapwing("certificate compose", CERTIFICATE, "other.csv.certificate.json", *j) for j in ((), ("--json",))
+    )
+
+    assert told.out.startswith("2 releases together: epsilon ")
+    assert len(told.out.splitlines()) == 3
+    assert json.loads(plain.out)["epsilons"]
+
+
+def test_a_report_to_a_place_that_is_no_page_is_refused_by_what_was_said(place):
+    assert 'got "."' in lapwing("report", "m.lapwing", "-o", ".").err

@@ -165,9 +165,9 @@ def test_the_command_prints_the_sum_of_files(tmp_path):
     for place, rho in zip(places, ("0.01", "0.02"), strict=True):
         place.write_text(paid(rho=rho).to_json())
 
-    said = lapwing("certificate", "compose", *map(str, places))
+    said = lapwing("certificate", "compose", "--json", *map(str, places))
 
     assert (said.status, json.loads(said.out)["total"]["exact"]) == (0, "3/100")
     assert lapwing("certificate", "compose", str(places[0]), str(places[0])).status == 1
-    apart = lapwing("certificate", "compose", "--disjoint", *map(str, places))
+    apart = lapwing("certificate", "compose", "--json", "--disjoint", *map(str, places))
     assert json.loads(apart.out)["total"]["exact"] == "1/50"

@@ -39,6 +39,8 @@ def test_a_release_warns_of_what_its_certificate_warns_of_at_the_line_that_calle
         said = [str(each.message) for each in own]
         assert [each for each in release.certificate.warnings if each.text not in said and name != "linked"] == []
         assert any(each.startswith("the promise does not cover") for each in said), name
+        graded = [each for each in said if "says the rest" in each]
+        assert (len(graded) >= 1, max(map(len, graded), default=0) < 200) == (True, True), name
         assert {(each.filename, each.message.code) for each in own} == {(__file__, "LW907")}, name
 
 

@@ -346,3 +346,28 @@ def test_what_was_bought_under_another_promise_is_a_warning_of_every_release():
 
     assert not any(each.code == "other_terms" for each in alike)
     assert Notice("other_terms", {"fields": ("age",), "unit": "row", "relation": "add-remove"}) in other
+
+
+@pytest.mark.parametrize(("provenance", "is_said"), [("public", True), ("assumed", False)])
+def test_lists_are_said_to_be_public_only_where_their_owner_says_so(tmp_path, monkeypatch, provenance, is_said):
+    monkeypatch.chdir(tmp_path)
+    DATA.write_parquet("t.parquet")
+    field = make.field("age", "integer", constraints={"minimum": 21, "maximum": None}, provenance=provenance)
+    (tmp_path / "draft.json").write_text(json.dumps({"draft": True, "fields": [field]}))
+
+    assert lapwing("schema learn", "t.parquet", "--schema", "draft.json", "--epsilon", "5", "-o", "s.json").status == 0
+
+    assert ("lists_public" in (tmp_path / "s.json.certificate.json").read_text()) == is_said
+
+
+def test_the_certificate_of_what_was_learned_names_its_schema(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    DATA.write_parquet("t.parquet")
+    (tmp_path / "draft.json").write_text(json.dumps({"draft": True, "fields": make.fields({"age": "integer"})}))
+    told = lapwing("schema learn", "t.parquet", "--schema", "draft.json", "--epsilon", "5", "-o", "s.json")
+    assert told.status == 0
+
+    verify = ("certificate", "verify", "s.json.certificate.json")
+    assert lapwing(*verify, "s.json", "--schema", "s.json").status == 0
+    (tmp_path / "s.json").write_text("{}")
+    assert lapwing(*verify, "s.json").status == 1

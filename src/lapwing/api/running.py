@@ -24,7 +24,6 @@ from lapwing.model.certificate.certificate import DOMAIN, EVALUATION, Certificat
 from lapwing.model.certificate.linked import ONE_OF_SEVERAL, published_tables
 from lapwing.model.certificate.notices import Notice
 from lapwing.model.files import SavedRelease
-from lapwing.present.certificates import verdict_facts
 from lapwing.release.linked.rows import order_warnings
 from lapwing.release.release import Release
 from lapwing.release.runs.certify import LearnedSchema, certify
@@ -236,10 +235,10 @@ def _as_recorded(answer: Answer) -> Answer:
 
 
 def warned(paid: Certificate) -> None:
-    """Warn of what a certificate warns of, and of a weak verdict, in the same words; and of what no ledger adds up."""
+    """Warn of what a certificate warns of, and of a weak verdict, in one line; and of what no ledger adds up."""
     tell()
     graded = [
-        f"{name}: " * bool(name) + " ".join(fact.line for fact in verdict_facts(part.verdict))
+        f"{name}: " * bool(name) + f"{part.verdict.short}; print(release.certificate) says the rest"
         for name, part in paid.parts.items()
         if part.verdict is not None and part.verdict.is_weak
     ]

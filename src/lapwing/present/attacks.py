@@ -38,30 +38,38 @@ def attack_fact(total: Budget, delta: Fraction, relation: Relation, privacy_unit
 
 def detail_facts(total: Budget, delta: Fraction, lines: Iterable[CostLine]) -> Iterator[Fact]:
     """Yield what else a release gives away: post-processing of its accounting, which costs nothing."""
-    curve = ", ".join(
-        say("attack.point", found=up(found), alarms=_share(alarms)) for alarms, found in trade_off(total, delta)
-    )
-    yield Fact("trade_off", "", say("attack.trade_off", curve=curve))
+    yield trade_off_fact(trade_off(total, delta))
     where = "" if total.notion == "pure" and not delta else say("attack.rare", rare=RARE)
     mu = f"{math.ceil(1000 * gaussian_bound(total, delta)) / 1000:.3f}"  # never shown too small
     yield Fact("gaussian", say("label.gaussian"), say("attack.gaussian", mu=mu, where=where))
-    yield Fact("every_delta", "", _every_delta(total, delta))
+    yield _every_delta(total, delta)
     for columns, laws in sorted(_tables(lines).items()):
         yield Fact("small_cells", "", _small_cells(columns, laws))
+
+
+def trade_off_fact(points: Iterable[tuple[float, float]]) -> Fact:
+    """Say the largest probability of a hit at each probability of a false alarm."""
+    curve = ", ".join(say("attack.point", found=up(found), alarms=_share(alarms)) for alarms, found in points)
+    return Fact("trade_off", "", say("attack.trade_off", curve=curve))
+
+
+def zcdp_fact(pairs: Iterable[tuple[Fraction, Fraction]]) -> Fact:
+    """Say which ε holds at each of some δ: pairs of δ and ε."""
+    listed = ", ".join(f"{at_least(epsilon, 3)} at {at_least(delta, 3)}" for delta, epsilon in pairs)
+    return Fact("every_delta", "", say("attack.zcdp", pairs=listed))
 
 
 def _share(alarms: float) -> str:
     return f"{100 * alarms:g} %"
 
 
-def _every_delta(total: Budget, lists: Fraction) -> str:
+def _every_delta(total: Budget, lists: Fraction) -> Fact:
     """Say which ε holds at each of eight δ."""
     if total.notion == "pure":
         epsilon = at_least(total.amount, 4)
         found = say("attack.pure_lists", delta=at_least(lists, 3), epsilon=epsilon) if lists else None
-        return found or say("attack.pure", epsilon=epsilon)
-    pairs = [(each, epsilon_for(total.rho, each - lists)) for each in _DELTAS if each > lists]
-    return say("attack.zcdp", pairs=", ".join(f"{at_least(eps, 3)} at {at_least(each, 3)}" for each, eps in pairs))
+        return Fact("every_delta", "", found or say("attack.pure", epsilon=epsilon))
+    return zcdp_fact((each, epsilon_for(total.rho, each - lists)) for each in _DELTAS if each > lists)
 
 
 def _tables(lines: Iterable[CostLine]) -> dict[int, Counter[NoiseLaw]]:

@@ -1,20 +1,20 @@
 """What a certificate says, fact by fact, of one table or of linked ones: the same words wherever it is shown."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
-from lapwing.kernel.plain import at_least
+from lapwing.kernel.plain import at_least, read_exact
 from lapwing.model.certificate.certificate import DOMAIN, EVALUATION, Certificate
-from lapwing.model.certificate.cost_lines import budget_text, counted_lines
+from lapwing.model.certificate.cost_lines import budget_from_dict, budget_text, counted_lines
 from lapwing.model.certificate.declared import KeptRule, KeptTable
 from lapwing.model.certificate.issued import SHOWN, Beside, IssueRecord
 from lapwing.model.certificate.linked import ONE_OF_SEVERAL
 from lapwing.model.certificate.notices import Notice, Word
 from lapwing.model.certificate.promise import Pairs, pairs_apart, unit_field
 from lapwing.model.certificate.verdict import WORDS, Verdict, share_word
-from lapwing.present.attacks import attack_fact, detail_facts
+from lapwing.present.attacks import attack_fact, detail_facts, trade_off_fact, zcdp_fact
 from lapwing.present.costs import amount_of, cost_summary
 from lapwing.present.document import Document, Fact, Facts, Section, Text, count_text, sentence, upper_first
 from lapwing.present.messages import say
@@ -318,6 +318,21 @@ def relations_text(verdict: Verdict, word: Word) -> str:
         weakest = say("verdict.weakest" if verdict.weakest < 1 else "verdict.hidden", weakest=verdict.weakest)
     missed = say("verdict.missed") if verdict.learnt and verdict.may_miss else ""
     return say("verdict.relations", word=word_text(word), counted=counted, found=found, weakest=weakest, missed=missed)
+
+
+def composed_text(found: Mapping[str, Any], releases: int) -> str:
+    """Return what several releases cost together, from what `Certificate.compose` returns."""
+    lists = read_exact(found["delta"]["exact"])
+    summed = say(
+        "cost.disjoint" if "disjoint" in found else "cost.together",
+        releases=count_text(releases, "release"),
+        amount=amount_text(budget_from_dict(found["total"])),
+        lists=say("cost.lists", delta=at_least(lists, 3)) if lists else "",
+    )
+    pairs = [[read_exact(each[key]["exact"]) for key in ("delta", "epsilon")] for each in found["epsilons"]]
+    points = [(each["false_alarms"], each["found_at_most"]) for each in found["trade_off"]]
+    facts = (zcdp_fact((delta, epsilon) for delta, epsilon in pairs), trade_off_fact(points))
+    return "\n".join([summed, *(fact.line for fact in facts)])
 
 
 def verdict_facts(verdict: Verdict | None) -> Iterator[Fact]:

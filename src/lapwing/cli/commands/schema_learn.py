@@ -129,11 +129,19 @@ def learn(
 
 
 def _write(found: "LearnedDomain", place: Mapping[Path, Path]) -> None:
-    """Write schema and certificate to the places that are kept for them."""
-    first, *more = place.values()
+    """Write schema and certificate, which names it, to the places that are kept for them."""
+    from lapwing.model.certificate.issued import Beside, IssueRecord  # noqa: PLC0415
+
+    (target, first), *more = place.items()
     found.schema.save(first)
-    for each in more:
-        each.write_text(found.certificate.to_json(), encoding="utf-8", newline="\n")
+    for _, each in more:
+        paid = found.certificate
+        issued = IssueRecord.now(
+            [Beside.read(Path(target.name), first)],
+            table=found.schema.name if paid.ledger is None else paid.ledger.dataset,
+            schema=found.schema.fingerprint,
+        )
+        each.write_text(replace(paid, issued=issued).to_json(), encoding="utf-8", newline="\n")
 
 
 def _dictionaries(texts: Sequence[str]) -> dict[str, Path]:

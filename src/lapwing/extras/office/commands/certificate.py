@@ -74,7 +74,8 @@ def verify(
     signer = None if key is None else signer_of(content, signature or _signature(file), key)
     issued = paid.issued
     if issued is None:
-        raise DataError(f"{file} names no files; those of `lapwing synthesize` and `resume` do", code="LW622")
+        said = f"{file} names no files; give the one that a command wrote beside its files"
+        raise DataError(said, code="LW622")
     faults, missing = faults_of(paid, files, content)
     count = f"{len(issued.files) - len(missing)} of {len(issued.files)} files"
     if faults := [*faults, *_schema_faults(issued, schema)]:
@@ -95,12 +96,15 @@ def verify(
 def compose(
     files: Annotated[list[Path], argument("C.json", "The certificate of each release of the same people.")],
     disjoint: Annotated[bool, flag("--disjoint", "Of disjoint parts of the table: the largest counts.")] = False,
+    json: Annotated[bool, flag("--json", "Print JSON, with the events for dp-accounting.")] = False,
 ) -> None:
-    """Add releases up: ε at eight δ, a trade-off table, and events for dp-accounting, as JSON."""
+    """Add releases up: what they cost together, ε at eight δ, and what an attack finds."""
     from lapwing.model.certificate.certificate import certificate_in  # noqa: PLC0415
+    from lapwing.present.certificates import composed_text  # noqa: PLC0415
 
     first, *others = (certificate_in(file)[0] for file in files)
-    print(dumps(first.compose(*others, disjoint=disjoint), indent=2))
+    found = first.compose(*others, disjoint=disjoint)
+    print(dumps(found, indent=2) if json else composed_text(found, len(files)))
 
 
 @certificate_app.command(epilog=examples("certificate sign"))

@@ -176,10 +176,12 @@ def _certificate(
 
 
 def _rests_on_lists(settings: LearnSettings) -> bool:
-    """Tell whether anything that was learned is inside public bounds or lists of the caller's."""
+    """Tell whether anything that was learned is inside bounds or lists that the caller says are public."""
     given = map(settings.original.field, settings.names)
     return bool(settings.dictionaries) or any(
-        field.categories is not None or field.minimum is not None or field.maximum is not None for field in given
+        field.provenance != "assumed"
+        and (field.categories is not None or field.minimum is not None or field.maximum is not None)
+        for field in given
     )
 
 
