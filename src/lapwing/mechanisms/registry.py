@@ -124,7 +124,8 @@ def make_mechanism(name: str, settings: Mapping[str, Any]) -> Mechanism:
 def settings_of(mechanism: Mechanism) -> dict[str, Any]:
     """Return a mechanism's settings as plain JSON values, as they come back from a file."""
     names = fields(mechanism) if is_dataclass(cast("object", mechanism)) else ()  # type: ignore[arg-type]
-    return {each.name: _plain(getattr(mechanism, each.name)) for each in names}
+    given = {each: getattr(mechanism, each.name) for each in names}
+    return {each.name: _plain(value) for each, value in given.items() if value is not None or not each.metadata}
 
 
 def _plain(value: object) -> object:

@@ -81,6 +81,7 @@ MOST_ATOMS = 400_000
 ATOM_CELLS = 8_000_000  # most atoms times columns, so that wide tables stay quick
 TYPICAL_CELLS = 256  # cells of a typical table
 MOST_COARSE_CELLS = 16
+MOST_STRATA_CELLS = 2**16  # of a pair in all strata
 DROWNING = 0.02, 0.5
 """Part of the rows that the noise of a coarse table moves: where one-way tables begin to get more, and get all."""
 FOURS, FOURS_SHARE = 2, Fraction(1, 12)
@@ -111,7 +112,7 @@ class Costs:
 
     table: for choosing and measuring one table of the first round; rounds, tables: rounds, and tables that the first of
     them chooses; levels: most groups of a column at each level; fours: for tables of four columns, after
-    all rounds; look: for a look at all pairs, in place of rounds.
+    all rounds; look: for a look at all pairs, in place of rounds; strata: in how many each pair is counted.
     """
 
     columns: int
@@ -125,6 +126,12 @@ class Costs:
     levels: tuple[int, ...]
     fours: Budget
     look: Budget
+    strata: int = 1
+
+    @property
+    def most_pair_cells(self) -> int:
+        """Most cells of a table of two columns, in all strata."""
+        return min(MOST_STRATA_CELLS, self.most_cells * self.strata)
 
     @property
     def one_way_costs(self) -> tuple[Budget, ...]:
@@ -150,6 +157,7 @@ class Shares:
     rounds: int | None
     levels: tuple[int, ...] | None
     may_look: bool = False
+    strata: int = 1
 
 
 def divide_budget(schema: Schema, budget: Budget, rows: float, terms: Terms, shares: Shares) -> Costs:
@@ -159,7 +167,7 @@ def divide_budget(schema: Schema, budget: Budget, rows: float, terms: Terms, sha
     round of the smallest tables, which tell what is missing together, unless these would drown too.
     """
     first = usual_costs(schema, budget, shares)
-    cells = coarse_cells(schema, first.levels)
+    cells = coarse_cells(schema, first.levels) * shares.strata
     share = one_way_share(shares.one_way, rows, first, terms, cells)
     if share == 1 and (presence := _presence_costs(first, schema, budget, rows, terms=terms, shares=shares)):
         return presence
@@ -200,6 +208,7 @@ def usual_costs(schema: Schema, budget: Budget, shares: Shares, fours: Fraction 
         levels=shares.levels or usual_levels(columns),
         fours=rest * fours,
         look=budget * 0,
+        strata=shares.strata,
     )
 
 
@@ -427,7 +436,7 @@ def planned_questions(schema: Schema, costs: Costs, terms: Terms) -> tuple[Plann
     if table.amount:
         at_once = _pair_cost(schema, costs, rows, terms)
         if at_once is not None:
-            questions += [ChosenTable(at_once, costs.most_cells)] * math.comb(columns, 2)
+            questions += [ChosenTable(at_once, costs.most_pair_cells)] * math.comb(columns, 2)
             table = table * (share_at_once(rounds) * Fraction(rounds, max(1, rounds - 1)))
             rounds -= 1
         triples = math.comb(columns, 3) if columns <= MOST_TRIPLE_COLUMNS else 0
@@ -442,7 +451,7 @@ def planned_questions(schema: Schema, costs: Costs, terms: Terms) -> tuple[Plann
             candidate_count=len(costs.levels) * math.comb(columns, 2) + triples,
         )
         questions += (
-            [select] * costs.tables + [ChosenTable(table - select.cost, costs.most_cells)] * costs.tables
+            [select] * costs.tables + [ChosenTable(table - select.cost, costs.most_pair_cells)] * costs.tables
         ) * rounds
         if costs.fours.amount:
             table = costs.fours / FOURS
@@ -461,7 +470,7 @@ def planned_work(schema: Schema, costs: Costs, questions: Sequence[PlannedQuesti
     choices = sum(isinstance(question, SelectWorst) for question in questions)
     pairs, triples = _candidate_cells(schema, costs.levels)
     fours = math.comb(columns, 4) * 2**4 * bool(costs.fours.amount)
-    cells, last = pairs + triples + fours, costs.particles(rows, particles)
+    cells, last = pairs * costs.strata + triples + fours, costs.particles(rows, particles)
     looked = cells if columns <= MOST_TRIPLE_COLUMNS else min(cells, HAND_CELLS)
     sweeps = particles * costs.rounds * _SWEEPS / 2 + last * _LAST_SWEEPS
     return Work(
@@ -506,8 +515,9 @@ def _pair_cost(schema: Schema, costs: Costs, rows: float, terms: Terms) -> Budge
     sides = np.array(list(combinations(sizes, 2)), dtype=np.float64).reshape(-1, 2)
     whole = costs.table.amount * costs.rounds * costs.tables
     cost = Budget(costs.table.notion, rounded_down(whole * share_at_once(costs.rounds) / len(sides)))
-    is_small = sides.prod(axis=1).max() <= costs.most_cells
-    noise = noise_left(sides.prod(axis=1), sides.max(axis=1))
+    cells = sides.prod(axis=1) * costs.strata
+    is_small = cells.max() <= costs.most_pair_cells
+    noise = noise_left(cells, np.maximum(sides.max(axis=1), costs.strata))
     return cost if is_small and are_clear(noise, rows, table_law(cost, terms).sd) else None
 
 

@@ -532,12 +532,16 @@ def _inner(*sides: tuple[int, int]) -> tuple[np.ndarray, int]:
 
 
 def pair_tables(
-    columns: Sequence[ResolvedColumn], most_cells: int = MOST_CELLS, *, is_mixed: bool = False
+    columns: Sequence[ResolvedColumn],
+    most_cells: int = MOST_CELLS,
+    *,
+    is_mixed: bool = False,
+    strata: int | None = None,
 ) -> np.ndarray:
     """Return all pairs of at most so many cells at every common level, each shape once, the finest first, `pack`.
 
     Mixed ones tell one column finely and the other coarsely, too; beyond 30 columns, where choosing is the cost, only
-    at a level that is finer than the common ones.
+    at a level that is finer than the common ones. strata: a column at whose finest level all other pairs are counted.
     """
     shapes = [(column.common, len(column.groupings) - int(column.has_halves)) for column in columns]
     kinds = list(dict.fromkeys(shapes))
@@ -554,6 +558,11 @@ def pair_tables(
     found = np.stack((np.repeat(pairs, lengths[kind], axis=0), flat[places]), axis=2)
     halves = np.array([column.coarsest + 1 if column.has_halves else found.size for column in columns])
     found[:, :, 1] += found[:, :, 1] >= halves[found[:, :, 0]]  # these are for tables of four columns
+    if strata is not None:
+        inside = np.where((found[:, :, 0] == strata).any(axis=1), -1, strata)
+        found = np.concatenate((found, np.stack((inside, np.minimum(inside, 0)), axis=1)[:, None]), axis=1)
+        order = np.argsort(np.where(found[:, :, 0] < 0, len(columns), found[:, :, 0]), axis=1)
+        found = np.take_along_axis(found, order[:, :, None], axis=1)
     return found[table_sizes(columns, found) <= most_cells]
 
 

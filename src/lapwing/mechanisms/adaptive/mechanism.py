@@ -6,13 +6,14 @@ measure them, and fit again. Of one or two columns of numbers or dates: cells of
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Self
 
 import numpy as np
 
 from lapwing.errors import ParameterError, SchemaError
 from lapwing.kernel.budget.budget import Budget
+from lapwing.kernel.codec import SELDOM
 from lapwing.kernel.questions.marginal_counts.question import MarginalCounts, NoisyCounts
 from lapwing.kernel.questions.questions import Answer
 from lapwing.kernel.questions.second_moment.question import SecondMoment
@@ -91,6 +92,7 @@ _WEIGHT = 4  # of what a workload names without one
 _LARGEST_WEIGHT = 100
 _PAIR = 2  # an entry and its weight
 _LEAVE = "; leave it out"
+MOST_STRATA = 64
 _MOST_LEVELS = 6
 _COARSEST = 16  # so that pairs of columns with up to 47 special values are small enough to compete
 _MOST_UNSEEN = 0.01
@@ -138,19 +140,24 @@ class Adaptive(Mechanism):
         Rows that are public or were released before: a saved release, a file, or a frame with columns of these names.
         They steady the noisy tables of single columns, and the tables of two columns pull the model until it is
         measured otherwise, as far as a question at 2 % of the budget finds them near. The certificate names them.
+    strata : str or None, default None
+        A column of 2 to 64 values whose strata, such as regions, are each to be as good as a release of their own at
+        the whole budget: every table of two other columns is counted in each of them, for the price of one.
 
     Raises
     ------
     ParameterError
-        If a setting is outside its range.
+        If a setting is outside its range; when run, if ``strata`` has one value or more than 64.
     SchemaError
-        When run, if the workload or target names a column that the schema does not model.
+        When run, if the workload, target or strata name a column that the schema does not model.
 
     Notes
     -----
     Guarantee: ε-DP, or ρ-zCDP, at the sum of the costs of all questions, never more than ``budget``, for add-remove and
     replace-one neighbours and any number of rows per unit. Each question's cost is checked before any row is read, and
-    the next cost may depend on earlier answers (filters: Rogers et al. 2016; Whitehouse et al. 2023).
+    the next cost may depend on earlier answers (filters: Rogers et al. 2016; Whitehouse et al. 2023). Strata get the
+    whole budget each because their tables are parts of one table, of which a row is in one cell (parallel composition,
+    McSherry 2009); of a row that moves to another stratum two cells change, which is what replace-one is charged for.
 
     One or two columns of numbers or dates without rules or public tables are counted otherwise. Of one column, 90 % of
     the budget count the cells that PMM counts, the rest looks for misfits and for single values in the heaviest cells.
@@ -197,6 +204,7 @@ class Adaptive(Mechanism):
     workload: tuple[WorkloadEntry | tuple[WorkloadEntry, int], ...] = ()
     target: str | None = None
     prior: object = None
+    strata: str | None = field(default=None, metadata=SELDOM)
 
     def __post_init__(self) -> None:
         for key in ("one_way_share", "selection_share"):
@@ -210,10 +218,12 @@ class Adaptive(Mechanism):
                 raise ParameterError(
                     f"{key} must be a list, got {safe_repr(value)}; write it in brackets", code="LW304"
                 )
-        if not isinstance(self.target, str | None):
-            raise ParameterError(
-                f"target must be the name of a column, got {safe_repr(self.target)}; leave it out", code="LW304"
-            )
+        for key in ("target", "strata"):
+            value = getattr(self, key)
+            if not isinstance(value, str | None):
+                raise ParameterError(
+                    f"{key} must be the name of a column, got {safe_repr(value)}; leave it out", code="LW304"
+                )
         if self.resolutions is not None:
             object.__setattr__(self, "resolutions", tuple(self.resolutions))
             _check_resolutions(self.resolutions)
@@ -265,7 +275,9 @@ class Adaptive(Mechanism):
             public=public_factors(columns, schema, records),
             prior=guide,
         )
-        fit = rounds(Asking(curator, costs, priorities), fit, left - costs.one_way - costs.look, rng)
+        fit = rounds(
+            Asking(curator, costs, priorities, self.strata_place(schema)), fit, left - costs.one_way - costs.look, rng
+        )
 
         # Model: the particles of several sweeps, of equal weight, and theta beside them for rows beyond them.
         fit = finalize(fit, rng, size=costs.particles(total, particles))
@@ -278,7 +290,9 @@ class Adaptive(Mechanism):
         if any(isinstance(answer, NoisyTree) for answer in answers):
             return one_column_statements(schema, terms, answers, model, rng)
         known = warnings_of(schema, terms, answers, model)
-        return known if len(schema.columns) > MOST_FEW else (*distance_statements(schema, answers, model, rng), *known)
+        if len(schema.columns) <= MOST_FEW:
+            return (*distance_statements(schema, answers, model, rng), *known)
+        return known if self.strata is None else (Statement("strata_counted", None, {"column": self.strata}), *known)
 
     def questions(self, schema: Schema, budget: Budget, terms: Terms, rng: np.random.Generator) -> Questions:
         """Return about what `run` would ask: answers choose its tables, and the cells of few columns."""
@@ -335,35 +349,57 @@ class Adaptive(Mechanism):
         special = [(name, _WEIGHT) for name in (self.target or schema.target, schema.weight) if name is not None]
         entries = [*map(_weighted, self.workload), *special]
         named = [([entry] if isinstance(entry, str) else entry, weight) for entry, weight in entries]
-        unknown = [name for names, _ in named for name in names if name not in places]
-        if unknown:
-            near = nearest(unknown[0], places)
-            raise SchemaError(
-                f"workload or target names {unknown[0]!r}, which is no modelled column; "
-                + (f"did you mean {near[0]}?" if near else "see the schema"),
-                code="LW219",
-            )
+        _refuse_unknown("workload or target", [name for names, _ in named for name in names], places)
         return tuple(
             Priority(frozenset(places[name] for name in names), isinstance(names, tuple), weight)
             for names, weight in named
         )
 
+    def strata_place(self, schema: Schema) -> int | None:
+        """Return the position of the column of strata, if there is one; refuse one that makes none, or too many."""
+        if self.strata is None:
+            return None
+        places = {column.name: place for place, column in enumerate(schema.columns)}
+        _refuse_unknown("strata", [self.strata], places)
+        size = schema.field(self.strata).domain.size
+        if not 1 < size <= MOST_STRATA:
+            raise ParameterError(
+                f"strata must name a column of 2 to {MOST_STRATA} values, got {self.strata!r} of {size}; name a "
+                "coarser column, or leave it out",
+                code="LW301",
+            )
+        return places[self.strata]
+
     def _counts_few_columns(self, schema: Schema) -> bool:
         """Return whether cells of all columns together are counted: no setting asks for tables or particles."""
-        asked = [self.selection_share, self.resolutions, self.particles, self.rounds, self.prior]
+        asked = [self.selection_share, self.resolutions, self.particles, self.rounds, self.prior, self.strata]
         asked += [self.one_way_share] * (len(schema.columns) == 1)
         return are_few_columns(schema) and all(setting is None for setting in asked)
 
     def costs_of(self, schema: Schema, budget: Budget, rows: float, terms: Terms) -> Costs:
         """Divide the budget, now that a number of rows is known."""
+        is_plain = not self.workload and self.prior is None and self.strata is None
         shares = Shares(
             one_way=self.one_way_share,
             selection=self.selection_share,
             rounds=self.rounds,
             levels=self.resolutions,
-            may_look=self.one_way_share is None and self.rounds is None and not self.workload and self.prior is None,
+            may_look=self.one_way_share is None and self.rounds is None and is_plain,
+            strata=1 if self.strata_place(schema) is None else schema.field(self.strata or "").domain.size,
         )
         return divide_budget(schema, budget, rows, terms, shares)
+
+
+def _refuse_unknown(what: str, names: Sequence[str], known: Mapping[str, int]) -> None:
+    """Refuse names that the schema lacks."""
+    for name in names:
+        if name not in known:
+            near = nearest(name, known)
+            raise SchemaError(
+                f"{what} names {name!r}, which is no modelled column; "
+                + (f"did you mean {near[0]}?" if near else "see the schema"),
+                code="LW219",
+            )
 
 
 def _check_resolutions(sizes: tuple[int, ...]) -> None:
@@ -455,12 +491,12 @@ def _ordered_columns(
 ) -> Iterator[Statement]:
     """Compare each ordered column with its own counts alone."""
     own = [each for each in answers if isinstance(each, NoisyCounts) and len(each.question.columns) == 1]
-    if not own or not any(is_staged(field) for field in schema.columns):
+    if not own or not any(is_staged(column) for column in schema.columns):
         return
-    for field, table in zip(schema.columns, answered_tables(own, schema, terms), strict=True):
-        law = model.laws[field.name]
-        if is_staged(field) and isinstance(law, Indexed):
-            yield from _of_column(field, table, law, model.weights)
+    for column, table in zip(schema.columns, answered_tables(own, schema, terms), strict=True):
+        law = model.laws[column.name]
+        if is_staged(column) and isinstance(law, Indexed):
+            yield from _of_column(column, table, law, model.weights)
 
 
 def _of_column(field: Field, table: OneWayTable, law: Indexed, weights: np.ndarray) -> Iterator[Statement]:

@@ -87,11 +87,12 @@ _TIED, _ASKED = 1, 2  # through others; in one table
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Asking:
-    """What the rounds need beside the fit: the curator, the costs, and what matters more."""
+    """What the rounds need beside the fit: the curator, the costs, what matters more, and the column of strata."""
 
     curator: Curator
     costs: Costs
     priorities: tuple[Priority, ...]
+    strata: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +107,7 @@ class _Choice:
 def rounds(asking: Asking, fit: Fit, left: Budget, rng: np.random.Generator) -> Fit:
     """Choose tables, measure them and fit, until the budget is spent."""
     costs, tables = asking.costs, asking.costs.tables
-    pairs = pair_tables(fit.columns, costs.most_cells, is_mixed=costs.most_cells == MOST_CELLS)
+    pairs = _pairs(asking, fit, is_mixed=costs.most_cells == MOST_CELLS)
     fours = four_tables(fit.columns) if costs.fours.amount else pairs[:0]
     last = costs.fours if len(fours) else costs.fours * 0
     left = left - last
@@ -131,6 +132,11 @@ def rounds(asking: Asking, fit: Fit, left: Budget, rng: np.random.Generator) -> 
     return refit(fit, rng, pulls=pull_schedule(rest=1)) if costs.rounds == 1 and fit.measured else fit
 
 
+def _pairs(asking: Asking, fit: Fit, *, is_mixed: bool = False) -> np.ndarray:
+    """Return the tables of two columns, in every stratum where there are strata."""
+    return pair_tables(fit.columns, asking.costs.most_pair_cells, is_mixed=is_mixed, strata=asking.strata)
+
+
 def _measure(asking: Asking, fit: Fit, chosen: Sequence[_Choice]) -> list[AnsweredTable]:
     """Ask for tables that were chosen."""
     answers = asking.curator.ask(*(measurement(fit.columns, each.table, each.cost) for each in chosen))
@@ -139,12 +145,15 @@ def _measure(asking: Asking, fit: Fit, chosen: Sequence[_Choice]) -> list[Answer
 
 def _with_triples(asking: Asking, fit: Fit, pairs: np.ndarray) -> np.ndarray:
     """Return the tables of two columns and those of three columns that compete now."""
-    known = [_columns(each.table) for each in fit.measured if len(each.table) == 2]
-    sets = competing_triples(len(fit.columns), known)
+    known = [_columns(each.table) for each in fit.measured]
+    known = [each if len(each) == 2 else tuple([place for place in each if place != asking.strata]) for each in known]
+    sets = competing_triples(len(fit.columns), [each for each in known if len(each) == 2])
+    sets = [each for each in sets if asking.strata not in each]  # these are pairs in strata
     triples = triple_tables(fit.columns, sets, asking.costs.most_cells)
     if not len(triples):
         return pairs
-    return np.concatenate((np.pad(pairs, ((0, 0), (0, 1), (0, 0)), constant_values=-1), triples))
+    lacking = triples.shape[1] - pairs.shape[1]
+    return np.concatenate((np.pad(pairs, ((0, 0), (0, lacking), (0, 0)), constant_values=-1), triples))
 
 
 def _choose_every_pair(asking: Asking, fit: Fit, left: Budget) -> list[_Choice]:
@@ -153,7 +162,7 @@ def _choose_every_pair(asking: Asking, fit: Fit, left: Budget) -> list[_Choice]:
     They get half of what is left, as long as there are rounds to come: which tables are worth more is chosen then.
     Those that matter more get four times as much as others.
     """
-    pairs = pair_tables(fit.columns, asking.costs.most_cells)
+    pairs = _pairs(asking, fit)
     if not 0 < np.max(sets_of(pairs), initial=-1) + 1 <= MOST_PAIRS_AT_ONCE:
         return []
     levels = [*_by_columns(pairs), *_priority_triples(asking, fit)]
@@ -235,7 +244,8 @@ class _Hand:
         self._asking, self._candidates = asking, candidates
         self._estimates = candidates.estimates(fit.counts(candidates.tables))
         self._set = sets_of(candidates.tables)
-        self._pairs = _pairs_of(candidates.tables[np.flatnonzero(np.diff(self._set, prepend=-1)), :, 0])
+        columns = candidates.tables[np.flatnonzero(np.diff(self._set, prepend=-1)), :, 0]
+        self._pairs = _pairs_of(_without(columns, asking.strata))
         self._weights = table_weights(candidates.tables, asking.priorities)
         self._is_new = np.ones(len(self._pairs), dtype=bool)
         self.sets, self.chosen = len(self._pairs), 0
@@ -275,6 +285,12 @@ def _pairs_of(columns: np.ndarray) -> np.ndarray:
     """Return the pairs of columns of tables, int64 (tables, pairs, 2); of two columns, the same three times."""
     pairs = columns[:, list(combinations(range(columns.shape[1]), 2))]
     return np.where((pairs < 0).any(axis=2, keepdims=True), pairs[:, :1], pairs)
+
+
+def _without(columns: np.ndarray, strata: int | None) -> np.ndarray:
+    """Return the columns of tables without that of strata, where two others are left."""
+    is_own = (columns == strata) & (np.count_nonzero(columns >= 0, axis=1, keepdims=True) > 2)
+    return np.take_along_axis(np.where(is_own, -1, columns), np.argsort(is_own, axis=1, kind="stable"), axis=1)
 
 
 def _columns(table: Cells) -> tuple[int, ...]:

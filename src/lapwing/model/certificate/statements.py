@@ -153,6 +153,7 @@ FORMS: Final[Mapping[str, Form]] = {
     "states_without_rows": _of_model("columns", source=_ADAPTIVE),
     "rows_unseen": _of_model(SHARE, {"column": str}, source=_ADAPTIVE),
     "rows_undivided": _of_model(SHARE, {"column": str}, source=_ADAPTIVE),
+    "strata_counted": Form("", {"column": str}, "theorem", _ADAPTIVE),
     # of rows that are drawn
     "error_of_draw": _bound(SHARE, {}, "theorem", _DRAWN, is_widened=True),
     "rows_drawn": _of_model("rows", {"price": str, "notion": str}, source=_DRAWN),
