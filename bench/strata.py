@@ -8,7 +8,9 @@ of two other columns inside a stratum, and the mean of that over all rows. The o
 import argparse
 import time
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -28,6 +30,7 @@ TABLES = {
     "nist-ma2019": "PUMA",
     "nycflights13": "origin",
 }
+Parts = dict[tuple[object, ...], pl.DataFrame]
 WAYS = ("whole", "strata", "apart")
 
 
@@ -45,33 +48,27 @@ def main() -> None:
 def lines(tables: list[str], epsilons: list[str], runs: int) -> Iterator[Line]:
     """Yield one line per table, budget, way and run."""
     for name in tables:
-        schema, real = Schema.load(SHARED / name / "schema.json"), pl.read_parquet(SHARED / name / "data.parquet")
-        parts = real.partition_by(TABLES[name], as_dict=True)
-        for epsilon in epsilons:
-            for way in WAYS:
-                for seed in range(1, runs + 1):
-                    began = time.process_time()
-                    made = released(real, parts, schema, TABLES[name], way, epsilon, seed)
-                    seconds = time.process_time() - began
-                    errors = [pairs(part, made.get(key), schema, TABLES[name]) for key, part in parts.items()]
-                    mean = np.average(errors, weights=[len(part) for part in parts.values()])
-                    yield {
-                        "table": name, "strata": TABLES[name], "parts": len(parts), "rows": len(real),
-                        "epsilon": epsilon, "way": way, "seed": seed, "pairs": float(mean),
-                        "cpu_s": round(seconds, 1), "commit": commit(),
-                    }  # fmt: skip
+        schema, by = Schema.load(SHARED / name / "schema.json"), TABLES[name]
+        parts: Parts = pl.read_parquet(SHARED / name / "data.parquet").partition_by(by, as_dict=True)
+        for epsilon, way, seed in product(epsilons, WAYS, range(1, runs + 1)):
+            began = time.process_time()
+            made = released(parts, schema, by, way, {"epsilon": epsilon, "delta": "1e-9", "seed": seed})
+            seconds = time.process_time() - began
+            errors = [pairs(part, made.get(key), schema, by) for key, part in parts.items()]
+            sizes = [len(part) for part in parts.values()]
+            yield {
+                "table": name, "strata": by, "parts": len(parts), "rows": sum(sizes), "epsilon": epsilon, "way": way,
+                "seed": seed, "pairs": float(np.average(errors, weights=sizes)), "cpu_s": round(seconds, 1),
+                "commit": commit(),
+            }  # fmt: skip
 
 
-def released(
-    real: pl.DataFrame, parts: dict[tuple[object, ...], pl.DataFrame], schema: Schema, by: str, way: str, epsilon: str,
-    seed: int,
-) -> dict[tuple[object, ...], pl.DataFrame]:  # fmt: skip
+def released(parts: Parts, schema: Schema, by: str, way: str, asked: dict[str, Any]) -> Parts:
     """Return the synthetic rows of each stratum."""
-    asked = {"epsilon": epsilon, "delta": "1e-9", "seed": seed}
     if way == "apart":
         return {key: lw.synthesize(part, schema, **asked).sample() for key, part in parts.items()}
-    mechanism = lw.Adaptive(strata=by if way == "strata" else None)
-    return lw.synthesize(real, schema, mechanism=mechanism, **asked).sample().partition_by(by, as_dict=True)
+    whole, mechanism = pl.concat(parts.values()), lw.Adaptive(strata=by if way == "strata" else None)
+    return lw.synthesize(whole, schema, mechanism=mechanism, **asked).sample().partition_by(by, as_dict=True)
 
 
 def pairs(real: pl.DataFrame, made: pl.DataFrame | None, schema: Schema, by: str) -> float:

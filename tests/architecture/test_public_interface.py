@@ -86,7 +86,7 @@ GONE = {
 
 ADDED = [
     "Adaptive(*, one_way_share=None, selection_share=None, resolutions=None, particles=None, rounds=None, workload=(), "
-    "target=None, prior=None)",
+    "target=None, prior=None, strata=None)",
     "Adaptive.prior",
     "Schema.target",
     "KDTree(*, variant='default', coarse=None, fine=None, tau=None, threshold=None, split_share=None, placement=None, "
