@@ -24,6 +24,7 @@ NOTHING = "interrupted; nothing was spent"
 COMMANDS = {
     "learn": "schema learn ages.csv --schema draft.json -o learned.json --epsilon 1",
     "evaluate": "evaluate data.csv made.csv --schema schema.json --epsilon 1 -o found.html",
+    "tables": "tables data.csv --schema schema.json --tables tables.json --epsilon 1 --limit 9 -o tables",
     "linked": "synthesize homes.csv people.csv --schema linked.json --epsilon 1 -o parents.csv -o children.csv",
 }
 
@@ -39,6 +40,7 @@ def folder(place):
         "schema.json": make.schema({"flag": bool}, required=True),
         "draft.json": {"draft": True, "fields": make.fields({"age": "integer"}, provenance="dp")},
         "linked.json": LINKED,
+        "tables.json": '["flag"]',
     }
     return make.files(place, contents)
 
@@ -148,6 +150,9 @@ def test_other_commands_that_spend_say_what_finishes_them(folder, name, monkeypa
     assert str(transcript) in line
     assert lapwing(*line[1:]).status == 0
     assert Ledger.open(command[-1]).balance().spent == 1
+    if name == "tables":
+        written = {each.name for each in (folder / "tables").iterdir()}
+        assert written == {"certificate.json", "model.lapwing", "rows.csv", "table-01-flag.csv"}
 
 
 def test_the_signal_that_ends_services_is_an_interrupt_with_a_status_of_its_own(folder):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from lapwing.cli import options
-from lapwing.cli.console import is_quiet, speaker
+from lapwing.cli.console import is_quiet, repeating, speaker
 from lapwing.cli.options import number, option
 from lapwing.cli.outputs import produce, resuming, summarize
 from lapwing.cli.tables import Tables as Data
@@ -58,7 +58,7 @@ def tables(
     inside = read_targets(
         str(output / "rows.csv"), output / "model.lapwing", output / "certificate.json", no_certificate=False
     )
-    # The folder is there only once all is written, so that an interrupted run is finished to files beside it.
+    # Under a mended schema a run is finished to files beside the folder, as `resume` writes no tables.
     beside = replace(
         inside,
         rows={"": output.with_name(f"{output.name}.rows.csv")},
@@ -101,7 +101,7 @@ def tables(
         write,
         [output],
         [table.file, schema, named, options.file_of_ledger(ledger), transcript],
-        finish=resuming([table], beside),
+        finish=lambda *begun: (resuming([table], beside) if begun[1] else repeating)(*begun),
         quiet=is_quiet(context, quiet),
         folders=[output],
         replaces=lambda _: False,
