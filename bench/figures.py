@@ -325,6 +325,14 @@ def _next_states(rows: pl.DataFrame) -> str:
     return ", ".join(f"{value:.3f}" for value in found)
 
 
+@figures("adaptive.md", "strata")
+def _strata(rows: pl.DataFrame) -> Iterator[str]:
+    pairs = rows.group_by("table", "epsilon", "way").agg(pl.col("pairs").mean())
+    for name, epsilon in (("bank-marketing", 10), ("nist-ma2019", 1)):
+        found = (cell(pairs, "pairs", table=name, epsilon=epsilon, way=way) for way in ("whole", "strata", "apart"))
+        yield ", ".join(f"{value:.3f}" for value in found)
+
+
 # -- What a release of tables costs.
 
 

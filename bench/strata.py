@@ -23,7 +23,7 @@ from lapwing.model.compared import choose_tables
 from lapwing.rows.source import all_codes, code_table
 from lapwing.schema.schemas import Schema
 
-TABLES = {"adult": "sex", "bank-marketing": "y", "nist-ma2019": "PUMA", "census-kdd": "sex"}
+TABLES = {"adult": "sex", "bank-marketing": "y", "nist-ma2019": "PUMA"}
 Parts = dict[tuple[object, ...], pl.DataFrame]
 WAYS = ("whole", "strata", "apart")
 

@@ -88,6 +88,7 @@ ADDED = [
     "Adaptive(*, one_way_share=None, selection_share=None, resolutions=None, particles=None, rounds=None, workload=(), "
     "target=None, prior=None, strata=None)",
     "Adaptive.prior",
+    "Adaptive.strata",
     "Schema.target",
     "KDTree(*, variant='default', coarse=None, fine=None, tau=None, threshold=None, split_share=None, placement=None, "
     "prior=None)",

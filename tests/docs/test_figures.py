@@ -27,7 +27,6 @@ NOT_COMPARED = {
     ("accuracy.md", "certificates_ratios"),
     ("accuracy.md", "verdict"),
     ("adaptive.md", "number_errors"),
-    ("anonymous.md", "anonymous_partitions"),
     ("anonymous.md", "anonymous_tables"),
     ("audit.md", "audit_power"),
     ("audit.md", "tight_audit"),
