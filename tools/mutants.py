@@ -94,7 +94,8 @@ def in_child(writer: Connection, log: str, cpu_seconds: int, work: Callable[[], 
     os.setpgid(0, 0)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds + 1, cpu_seconds + 2))
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    # Not of addresses: libraries reserve many times what they take, and whole files of tests died.
+    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
     with open(log, "w", encoding="utf-8") as file:
         for stream in (1, 2):
             os.dup2(file.fileno(), stream)
