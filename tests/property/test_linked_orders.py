@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 import lapwing as lw
+from helpers.cases import spread
 from lapwing.errors import CertificateWarning
 from lapwing.model.sampling.marginals import marginal
 from lapwing.schema.groupings.grouping import identity
@@ -68,14 +69,15 @@ def reached(release, rows):
     return (np.cumsum(each / each.sum()) for each in (drawn, released))
 
 
-@pytest.mark.parametrize("law", LAWS)
-@pytest.mark.parametrize("budget", [1, 5])
-@pytest.mark.parametrize(
-    ("mechanism", "column", "descending"), [("adaptive", "date", False), ("independent", "integer", True)]
+@spread(
+    ("law", list(LAWS)),
+    ("budget", [1, 5]),
+    ("of", [("adaptive", "date", False), ("independent", "integer", True)]),
+    at_least=6,
 )
-def test_an_ordered_column_has_the_released_table_after_rows_followed_one_another(
-    law, budget, column, mechanism, descending
-):
+def test_an_ordered_column_has_the_released_table_after_rows_followed_one_another(law, budget, of):
+    mechanism, column, descending = of
+
     found = lw.synthesize(
         visits(law, column), schema(column, descending=descending), epsilon=budget, delta="1e-6", mechanism=mechanism,
         seed=1,
