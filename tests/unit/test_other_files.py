@@ -19,10 +19,12 @@ from pyarrow import feather
 from helpers import make
 from helpers.naive_codes import naive_code
 from helpers.nasty_cells import CELLS, FIELDS
-from lapwing.errors import DataError, LapwingError, SchemaError
+from lapwing.errors import DataError, LapwingError, LapwingWarning, SchemaError
 from lapwing.extras.connect.metadata.reading import read_foreign
+from lapwing.extras.connect.tables.workbooks import ExcelFile
 from lapwing.extras.evaluate.internal.schemas import check_table, draft_schema
 from lapwing.rows.source import all_codes, code_table
+from lapwing.schema.reading import Dialect
 from lapwing.schema.schemas import Schema
 from lapwing.schema.values import described
 
@@ -42,7 +44,7 @@ def codes(data, schema=SCHEMA):
     return {name: found.tolist() for name, found in all_codes(code_table(data, schema), schema).items()}
 
 
-def write_excel(frame, path, sheet="Sheet", before=()):
+def write_excel(frame, path, sheet=None, before=()):
     book = openpyxl.Workbook()
     book.active.title = "first"
     page = book.active if sheet is None else book.create_sheet(sheet, 0)
@@ -142,6 +144,16 @@ def test_the_columns_of_json_lines_are_those_asked_for_and_of_a_draft_all_keys(t
 
 
 # -- Workbooks.
+
+
+@pytest.mark.parametrize("header", [True, False])
+def test_that_there_are_other_sheets_is_said_where_none_is_named(tmp_path, header):
+    write_excel(FRAME, tmp_path / "rows.xlsx", "Daten")
+    names = [] if header else FRAME.columns
+
+    with pytest.warns(LapwingWarning, match='has 2 sheets, of which the first is read; name another .*"sheet"'):
+        ExcelFile(tmp_path / "rows.xlsx", Dialect(header=header), names)
+    ExcelFile(tmp_path / "rows.xlsx", Dialect(header=header, sheet="Daten"), names)
 
 
 def test_the_dialect_names_the_sheet_and_the_rows_before_the_names(tmp_path):

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from lapwing.errors import DataError, LapwingError
+from lapwing.errors import DataError, LapwingError, LapwingWarning, warn
 from lapwing.extras.connect.tables import workbook_cells
 from lapwing.extras.connect.tables.workbook_cells import MOST_CELLS, read_back
 from lapwing.rows.cells import RawColumn, text_of, texts
@@ -33,10 +33,12 @@ class ExcelFile:
         self.path = path
         self._dialect = dialect
         self._what = f"file {quote(str(path))} cannot be read as an Excel or OpenDocument workbook"
-        self._columns = list(names)
-        if dialect.header:
-            first = run_guarded(self._what, lambda: next(self._rows(), []))
-            self._columns = [text_of(cell) or "" for cell in first]
+        self._sheets = 0
+        first = run_guarded(self._what, lambda: next(self._rows(), []))
+        self._columns = [text_of(cell) or "" for cell in first] if dialect.header else list(names)
+        if dialect.sheet is None and self._sheets > 1:
+            said = f"file {quote(str(path))} has {self._sheets} sheets, of which the first is read"
+            warn(LapwingWarning(f'{said}; name another in the schema: "dialect": {{"sheet": ...}}', code="LW103"))
         self.names = [name for name in self._columns if name]
 
     def chunks(self, columns: Sequence[str], rows: int) -> Iterator[dict[str, RawColumn]]:
@@ -80,6 +82,7 @@ class ExcelFile:
 
     def _lines_of(self, lines: Iterator[Any]) -> Iterator[list[object]]:
         sheets = next(lines, None)
+        self._sheets = len(sheets or ())
         if sheets is not None and (self._dialect.sheet or next(iter(sheets), None)) not in sheets:
             which = f"no sheet {quote(self._dialect.sheet)}" if self._dialect.sheet else "no sheet"
             said = f'file {quote(str(self.path))} has {which}; name one of its sheets in "dialect": {{"sheet": ...}}'
