@@ -5,7 +5,7 @@ A form may go with several ways of writing: 1.832 is a number of three decimals,
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from lapwing.schema.fields import FieldType
@@ -59,6 +59,23 @@ def _groups() -> Iterator[tuple[str, str]]:
         yield f"{sign}groups{point}", f"{_HEAD}{group}+{re.escape(point)}[0-9]+$"
 
 
+UNITS: Final = (*"%‰$€£¥₹", "CHF", "EUR", "GBP", "JPY", "USD", "kr", "zł")
+"""What may stand before or behind a number."""
+
+_OF_UNITS: Final = re.compile(rf"[.,]?(?:{WHOLE}|[012]|more|group)|[., ']groups[.,]?")
+"""The forms of numbers that are also told beside a unit; more decimals are one form there."""
+
+
+def _with_units(forms: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield the forms of numbers beside a unit."""
+    unit = f"(?:{'|'.join(map(re.escape, UNITS))})"
+    for form, pattern in forms.items():
+        if _OF_UNITS.fullmatch(form):
+            number = pattern.removeprefix(f"^{_SIGN}").removesuffix("$")
+            before = f"(?:{_SIGN}{unit}{_SPACE}?|{unit}{_SPACE}?{_SIGN})"
+            yield f"{form}%", f"^(?:{before}{number}|{_SIGN}{number}{_SPACE}?{unit})$"
+
+
 PAIRS: Final[Mapping[str, tuple[str, str]]] = {
     f"{no}/{yes}": (no, yes)
     for lower in (("no", "yes"), ("n", "y"), ("nein", "ja"), ("non", "oui"))
@@ -66,14 +83,19 @@ PAIRS: Final[Mapping[str, tuple[str, str]]] = {
 }
 """Pairs of words that mean no and yes."""
 
-FORMS: Final[Mapping[str, str]] = {
-    TRUTH: "^(?:true|True|TRUE|false|False|FALSE)$",
-    **{form: f"^(?:{'|'.join(pair)})$" for form, pair in PAIRS.items()},
-    CODE: "^0[0-9]+$",
+_BARE: Final = {
     WHOLE: f"^{_SIGN}{_DIGITS}$",
     **dict(_decimals(".")),
     **dict(_decimals(",")),
     **dict(_groups()),
+}
+
+FORMS: Final[Mapping[str, str]] = {
+    TRUTH: "^(?:true|True|TRUE|false|False|FALSE)$",
+    **{form: f"^(?:{'|'.join(pair)})$" for form, pair in PAIRS.items()},
+    CODE: "^0[0-9]+$",
+    **_BARE,
+    **dict(_with_units(_BARE)),
     "day": f"{_DAY}$",
     "minute": rf"{_DAY}[T ][0-9]{{2}}:[0-9]{{2}}(?::00(?:[.,]0+)?)?{_ZONE}",
     "second": rf"{_DAY}[T ][0-9]{{2}}:[0-9]{{2}}:[0-9]{{2}}(?:[.,][0-9]+)?{_ZONE}",
@@ -115,8 +137,16 @@ def _numbers(point: str) -> Iterator[Writing]:
             yield Writing("number", Reading(decimal_char=point, group_char=sign), steps)
 
 
-NUMBERS: Final = (*_numbers("."), *_numbers(","))
-"""The ways to write numbers."""
+def _beside_units(each: Writing) -> Writing:
+    """Return a way to write numbers of which some stand beside a unit."""
+    steps = {f"{form}%": step for form, step in each.steps.items() if f"{form}%" in FORMS}
+    return Writing("number", replace(each.reading, bare_number=False), {**each.steps, **steps})
+
+
+NUMBERS: Final = tuple(
+    way for point in ".," for ways in [[*_numbers(point)]] for way in (*ways, *map(_beside_units, ways))
+)
+"""The ways to write numbers: of each point the bare ones first."""
 
 MOMENTS: Final = Writing("datetime", PLAIN, {"day": "day", "minute": "minute", "second": None})
 """The way to write moments."""
