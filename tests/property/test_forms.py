@@ -52,6 +52,11 @@ def test_a_number_has_a_form_of_its_way_of_writing_and_reads_back(writing, units
     assert is_grouped or is_any or step == max(0, len(f"{value:.{places}f}".rstrip("0").partition(".")[2]))
 
 
+@pytest.mark.parametrize("digits", [18, 19, 400])
+def test_whole_numbers_that_64_bits_cannot_hold_are_texts(digits):
+    assert form_of("9" * digits) == form_of("-" + "9" * digits) == ("whole" if digits == 18 else "text")
+
+
 @given(st.datetimes(dt.datetime(1000, 1, 1)), st.sampled_from(("T", " ")), st.sampled_from(("", "Z", "+01:00")))
 def test_a_moment_has_the_form_of_its_step(moment, sign, zone):
     is_minute = not moment.second and not moment.microsecond

@@ -27,7 +27,7 @@ MOST_PLACES: Final = 6
 """Decimals that are told apart."""
 
 _SIGN: Final = "[+-]?"
-_DIGITS: Final = "(?:0|[1-9][0-9]*)"
+_DIGITS: Final = "(?:0|[1-9][0-9]{0,17})"  # of longer ones no 64 bits hold all: they are names of something
 _HEAD: Final = f"^{_SIGN}[1-9][0-9]{{0,2}}"
 _DAY: Final = "^[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _ZONE: Final = "(?: ?(?:Z|[+-][0-9]{2}:?[0-9]{2}))?$"
