@@ -63,6 +63,7 @@ RIVALS = {
     "dpsynth-aim-gdp": Rival(script="google_dpsynth", mechanism="aim-gdp", checkout="dpsynth"),
     "dpsynth-mst": Rival(script="google_dpsynth", mechanism="mst", checkout="dpsynth"),
     "dpsynth-swift": Rival(script="google_dpsynth", mechanism="swift", checkout="dpsynth"),
+    "dpsynth-swift-own": Rival(script="google_dpsynth", mechanism="swift-own", checkout="dpsynth"),
     "dpsynth-mst-merged": Rival(script="google_dpsynth", mechanism="mst-merged", checkout="dpsynth"),
     "dpsynth-swift-merged": Rival(script="google_dpsynth", mechanism="swift-merged", checkout="dpsynth"),
     "margnet": Rival(script="marg_net", mechanism="margnet", checkout="margnet"),

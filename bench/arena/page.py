@@ -43,6 +43,7 @@ NAMES = {
     "dpsynth-aim": "AIM (dpsynth)",
     "dpsynth-aim-gdp": "AIM-GDP (dpsynth)",
     "dpsynth-swift": "SWIFT (dpsynth)",
+    "dpsynth-swift-own": "SWIFT, its own limits",
     "dpsynth-swift-merged": "SWIFT, values merged",
     "dpsynth-mst": "MST (dpsynth)",
     "dpsynth-mst-merged": "MST (dpsynth), merged",

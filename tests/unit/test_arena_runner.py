@@ -119,6 +119,14 @@ def test_dpsynth_draws_with_noise_for_scores_that_move_either_way() -> None:
         google_dpsynth.repair([SimpleNamespace()])
 
 
+def test_dpsynth_runs_all_that_the_field_names_and_swift_with_our_limits_or_its_own() -> None:
+    named = {rival.mechanism for rival in field.RIVALS.values() if rival.script == "google_dpsynth"}
+
+    assert named <= google_dpsynth.FITS.keys()
+    assert google_dpsynth.FITS["swift"].keywords == {"config": "SWIFTConfig", "limits": google_dpsynth.SWIFT}
+    assert google_dpsynth.FITS["swift-own"].keywords == {"config": "SWIFTConfig"}
+
+
 def test_rows_out_that_are_no_codes_are_refused() -> None:
     job = {"form": "codes", "domain": {"a": 2, "b": 3}}
 

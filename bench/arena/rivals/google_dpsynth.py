@@ -9,23 +9,28 @@ for AIM and MST; for AIM-GDP and SWIFT, which lose exactly what one Gaussian doe
 
 import math
 import sys
+from collections.abc import Mapping
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import working
 
-LIMITS = {
-    "SWIFTConfig": {"max_clique_size": 1e5, "pgm_iters": 1000},
-    "AIMGDPConfig": {},
-    "AIMConfig": {},
-    "MSTConfig": {},
-}
-"""SWIFT's own are cliques of 1e7 cells and 10,000 steps, with which no cell here ends in time."""
-SETTINGS = {"workload": "all triples, its default", "monotonic": False, **LIMITS["SWIFTConfig"]}
+SWIFT = {"max_clique_size": 1e5, "pgm_iters": 1000}
+"""Its own, which ``swift-own`` keeps, are cliques of 1e7 cells and 10,000 steps."""
+SETTINGS = {"workload": "all triples, its default", "monotonic": False}
+SETTINGS |= {f"swift_{name}": value for name, value in SWIFT.items()}
 
 
-def fit(codes: np.ndarray, job: dict[str, Any], *, config: str, merged: bool = False) -> working.Sampler:
+def fit(
+    codes: np.ndarray,
+    job: dict[str, Any],
+    *,
+    config: str,
+    merged: bool = False,
+    limits: Mapping[str, float] = MappingProxyType({}),
+) -> working.Sampler:
     """Measure every column with a tenth of the budget, its default, and run the mechanism with the rest."""
     sys.path.insert(0, job["checkout"])
     import mbi
@@ -38,7 +43,7 @@ def fit(codes: np.ndarray, job: dict[str, Any], *, config: str, merged: bool = F
         repair([common, primitives])
     names, sizes = working.names_and_sizes(job)
     data = mbi.Dataset({name: codes[:, j] for j, name in enumerate(names)}, mbi.Domain(names, sizes))
-    mechanism = DiscreteConfig(getattr(discrete_mechanisms, config)(**LIMITS[config]), compress_columns=merged)
+    mechanism = DiscreteConfig(getattr(discrete_mechanisms, config)(**limits), compress_columns=merged)
     is_gaussian = config in ("AIMGDPConfig", "SWIFTConfig")
     rho = gaussian_rho(float(job["epsilon"]), float(job["delta"])) if is_gaussian else float(job["rho"])
     result = mechanism.configure(zcdp_rho=rho)(np.random.default_rng(job["run"]), data)
@@ -76,9 +81,11 @@ def two_sided(draw: Any, *scores: Any, **settings: Any) -> int:
     return draw(*scores, **settings | {"monotonic": False})
 
 
+CONFIGS = {"aim": "AIMConfig", "aim-gdp": "AIMGDPConfig", "swift": "SWIFTConfig", "mst": "MSTConfig"}
+FITS = {name: partial(fit, config=config) for name, config in CONFIGS.items()}
+FITS |= {"swift": partial(FITS["swift"], limits=SWIFT), "swift-own": FITS["swift"]}
+# Values of which no row is seen above three deviations of noise count as one: an option, off by default.
+FITS |= {f"{name}-merged": partial(each, merged=True) for name, each in FITS.items()}
+
 if __name__ == "__main__":
-    configs = {"aim": "AIMConfig", "aim-gdp": "AIMGDPConfig", "swift": "SWIFTConfig", "mst": "MSTConfig"}
-    fits = {name: partial(fit, config=config) for name, config in configs.items()}
-    # Values of which no row is seen above three deviations of noise count as one: an option, off by default.
-    fits |= {f"{name}-merged": partial(each, merged=True) for name, each in fits.items()}
-    working.run(fits, ("mbi", "jax"), SETTINGS)
+    working.run(FITS, ("mbi", "jax"), SETTINGS)
