@@ -318,14 +318,6 @@ def test_settings_and_priors_keep_what_a_look_would_take_the_place_of() -> None:
     assert Adaptive(target="x3", particles=100).costs_of(schema, LITTLE, float(ROWS), terms).look.amount
 
 
-def test_a_release_with_a_prior_spends_all_where_a_look_would_have_been() -> None:
-    mechanism = Adaptive(particles=64, prior=alike(seed=2))
-
-    _, answers = run(mechanism, alike(), schema_of_kinds(*[REQUIRED_FLAG] * COLUMNS), budget=LITTLE, expected_rows=ROWS)
-
-    assert sum((answer.question.cost.amount for answer in answers), Fraction(0)) == LITTLE.amount
-
-
 def test_thousands_of_columns_are_not_refused_for_a_look() -> None:
     schema, terms = schema_of_kinds(*[REQUIRED_FLAG] * 2100), Terms(relation="add-remove", expected_rows=10**6)
 
@@ -536,14 +528,6 @@ def test_a_share_for_selections_holds_for_every_choice(budget, share) -> None:
     assert found == {Fraction(str(share))}
 
 
-@EVERY_BUDGET
-def test_rounds_are_as_they_were_set(budget) -> None:
-    found = costs(GAPS, budget, 10**7, rounds=7, one_way_share=0.1)
-
-    assert (found.rounds, found.tables) == (7, 4)
-    assert found.table.amount * 7 * 4 == budget.amount * Fraction("0.9")
-
-
 @pytest.mark.parametrize(("columns", "tables"), [(1, 0), (2, 1), (3, 4), (4, 6), (14, 14), (30, 30), (40, 24)])
 def test_a_round_chooses_about_a_table_for_each_column_and_no_set_twice(columns, tables) -> None:
     assert adaptive_costs.tables_of(columns) == tables
@@ -625,32 +609,6 @@ def test_every_release_spends_its_budget_exactly(release) -> None:
 
     assert sum(answer.question.cost.amount for answer in answers) == budget.amount
     assert all(answer.question.cost.amount > 0 for answer in answers)
-
-
-@pytest.mark.parametrize(
-    "fields",
-    [
-        [whole("a"), whole("b")],
-        [whole("a", special=[-1]), whole("b", special=[-1])],
-        [whole("a", special=[-1]), whole("b"), required("c", special=[-7])],
-        [required("a", special=[-1]), required("b", special=[-1])],
-        [required("a", special=[-1, -2]), required("b", special=[-1, -2])],
-    ],
-    ids=["missing", "missing or special", "mixed", "one special", "two special"],
-)
-@pytest.mark.parametrize("rows", [90, 150, 300])
-@EVERY_BUDGET
-def test_tables_of_gaps_are_all_that_follow_the_one_way_tables(fields, rows, budget) -> None:
-    terms = Terms(relation="add-remove", expected_rows=rows)
-    found = Adaptive(rounds=3, resolutions=(3, 2)).costs_of(costs_schema_of(fields), budget, float(rows), terms)
-
-    answers = released(fields, budget, terms, rows)
-
-    assert sum(answer.question.cost.amount for answer in answers) == budget.amount
-    if regime(found) != 2:
-        pairs = [each for each in answers if not isinstance(each, Selection) and len(each.question.columns) == 2]
-        assert len(pairs) == found.tables * int(regime(found) == 1)
-        assert all(each.question.cost.amount > found.table.amount / 3 for each in pairs)
 
 
 @pytest.mark.parametrize(("rows", "mode"), [(20, 0), (250, 1), (10**6, 2)])
