@@ -134,7 +134,7 @@ lock:  ## Lock the dependencies again (needs uv), and export the lock for pip.
 	$(export_lock) --group dev -o requirements/dev.txt
 	$(export_lock) --only-group build -o requirements/build.txt
 	$(export_lock) --only-group pip -o requirements/pip.txt
-	$(export_lock) $(addprefix --extra ,connect duckdb evaluate lp office studio) -o requirements/extras.txt
+	$(export_lock) $(addprefix --extra ,connect duckdb evaluate lp names office studio) -o requirements/extras.txt
 	uv pip compile --quiet --resolution lowest-direct --python-version 3.11 --all-extras --group test \
 		--no-emit-package lapwing --generate-hashes --no-annotate --no-header pyproject.toml -o requirements/lowest.txt
 	@$(MAKE) sbom

@@ -35,6 +35,7 @@ PATHS: Final = {
     "ledgers in Postgres": "lapwing.extras.office.stores.postgres",
     "linked tables": "lapwing.schema.linked.database:linked_from",
     "looks": "lapwing.extras.evaluate.internal.looks",
+    "made-up values": "lapwing.extras.names.made_up",
     "metadata": "lapwing.extras.connect.metadata.reading",
     "page": "lapwing.extras.evaluate.report.page",
     "plots": "lapwing.extras.evaluate.report.plots",

@@ -97,7 +97,7 @@ def test_each_supported_python_is_named() -> None:
     assert f"PYTHONS ?= {' '.join(listed)}\n" in makefile
 
 
-@pytest.mark.parametrize("extra", ["connect", "duckdb", "evaluate", "lp", "office", "spark", "studio"])
+@pytest.mark.parametrize("extra", ["connect", "duckdb", "evaluate", "lp", "names", "office", "spark", "studio"])
 def test_the_extra_all_is_every_other_one(extra: str) -> None:
     extras = PYPROJECT["project"]["optional-dependencies"]
 

@@ -14,7 +14,7 @@ EXPORTS = {
     "dev": ("", ("dev",)),
     "build": (None, ("build",)),
     "pip": (None, ("pip",)),
-    "extras": ("", ("connect", "duckdb", "evaluate", "lp", "office", "studio")),
+    "extras": ("", ("connect", "duckdb", "evaluate", "lp", "names", "office", "studio")),
 }
 
 

@@ -18,12 +18,14 @@ import duckdb
 
 TABLE = pl.DataFrame({"flag": [True, False] * 20, "other": [True, True, False, False] * 10})
 SCHEMA = {"fields": [{"name": name, "type": "boolean"} for name in TABLE.columns]}
+NAMED = {"fields": [*SCHEMA["fields"], {"name": "who", "type": "string", "role": "identifier", "madeUp": "name"}]}
 RELEASE = lw.synthesize(TABLE, SCHEMA, epsilon=1)
 ASKED = {
     "altair": lambda: RELEASE.to_html("report.html"),
     "vl_convert": lambda: RELEASE.to_html("report.html"),
     "sklearn": lambda: lw.evaluate(TABLE, TABLE, SCHEMA, target="flag"),
     "yaml": lambda: lw.Schema.from_foreign("metadata.yaml"),
+    "faker": lambda: lw.synthesize(TABLE, NAMED, epsilon=1),
     "pyarrow": lambda: lw.synthesize(duckdb.sql("SELECT true AS flag, true AS other"), SCHEMA, epsilon=1),
 }
 said = {}
@@ -43,6 +45,7 @@ EXTRAS = {
     "vl_convert": "evaluate",
     "sklearn": "evaluate",
     "yaml": "connect",
+    "faker": "names",
     "pyarrow": "duckdb",
 }
 

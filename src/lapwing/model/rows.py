@@ -64,6 +64,12 @@ def chunk_generator(parent: np.random.Generator, number: int) -> np.random.Gener
     return type(parent)(type(bits)(seeds))
 
 
+def seed_text(rng: np.random.Generator) -> str:
+    """Return what a generator was seeded by as a text, from which names are made up; however far it has drawn."""
+    seeds: Any = rng.bit_generator.seed_seq
+    return "".join(f"{word:08x}" for word in seeds.generate_state(4))
+
+
 CHUNK: Final = 2**18
 """Rows of a chunk where nothing else is asked for: part of what the rows of a seed are."""
 
@@ -126,7 +132,7 @@ class RowChunks:
         """Return one chunk as a frame with the schema's types; identifiers count on from the chunks before it."""
         from lapwing.rows.out.decode import decode  # noqa: PLC0415 - polars takes a quarter of a second to import
 
-        return decode(self.codes(number), self.schema, self.rows_before(number))
+        return decode(self.codes(number), self.schema, self.rows_before(number), seed_text(self.parent))
 
     def frames(self) -> "Iterator[pl.DataFrame]":
         """Return all chunks as frames, in order."""

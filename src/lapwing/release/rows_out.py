@@ -9,7 +9,7 @@ import numpy as np
 
 from lapwing.errors import LapwingWarning, ParameterError, warn
 from lapwing.model.model import ReleasedModel
-from lapwing.model.rows import CHUNK, RowChunks, row_chunks, sample_codes
+from lapwing.model.rows import CHUNK, RowChunks, row_chunks, sample_codes, seed_text
 from lapwing.model.sampling.atom_matches import chosen_atoms
 from lapwing.model.sampling.conditions import FEW_ATOMS, ConditionedModel, condition_model, support
 from lapwing.model.sampling.given_rows import refused_rows, rows_given
@@ -18,7 +18,7 @@ from lapwing.on_demand import extra
 from lapwing.release.runs.generators import chosen_seed, generator
 from lapwing.release.runs.watching import ProgressLike, progress_counter, show_progress
 from lapwing.rows.kinds import FrameLayout, Kind, Like
-from lapwing.rows.out.outputs import is_folder_name, rows_format, whole_files
+from lapwing.rows.out.outputs import check_made_up, is_folder_name, rows_format, whole_files
 from lapwing.rows.threads import in_order, workers
 from lapwing.schema.scalars import check_row_count, check_whole_number, path_text, safe_repr
 from lapwing.schema.schemas import Schema
@@ -201,10 +201,10 @@ def _given_frames(
     from lapwing.rows.out.decode import decode  # noqa: PLC0415 - it imports polars
 
     rows = _count_of(conditions)
-    codes = _codes(model, schema, conditions, rng)
+    codes, made_up = _codes(model, schema, conditions, rng), seed_text(rng)
     for start in range(0, max(rows, 1), CHUNK):
         stop = min(start + CHUNK, rows)
-        frame = decode({name: values[start:stop] for name, values in codes.items()}, schema, start)
+        frame = decode({name: values[start:stop] for name, values in codes.items()}, schema, start, made_up)
         for numbers, given in conditions:
             here = np.flatnonzero((numbers >= start) & (numbers < stop))
             if given is not None and here.size:
@@ -294,6 +294,7 @@ def rows_out(
 
     seeds: the one asked for, and the release's own; a fresh one where both are None.
     """
+    check_made_up(schema.fields)
     rng = generator(chosen_seed(seeds[1] if seeds[0] is None else seeds[0]), "rows")
     if where is None or isinstance(where, Mapping | Stat | str):
         given = ConditionedModel(model, is_matched=True) if where is None else condition_model(model, schema, where)

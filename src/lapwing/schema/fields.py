@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -34,12 +34,13 @@ from lapwing.schema.typed import TypedObject
 FieldType = Literal["integer", "number", "string", "boolean", "date", "datetime"]
 Provenance = Literal["public", "assumed", "dp", "drafted"]
 Scale = Literal["linear", "log"]
+MadeUp = Literal["name", "first name", "last name", "e-mail", "phone", "address", "company", "record number"]
 Scalar = str | int | float | bool
 
 _MAX_FIELDS: Final = 100_000
 _SPACES: Final = "".join(sign for sign in map(chr, range(0x3001)) if sign.isspace() and not "\x1c" <= sign <= "\x1f")
 """White space as the reader of rows has it, which takes the four separators of files for text."""
-_KEYS: Final = {"ordered": "categoriesOrdered", "identifier": "role"}
+_KEYS: Final = {"ordered": "categoriesOrdered", "identifier": "role", "made_up": "madeUp"}
 """What a file calls settings."""
 
 
@@ -68,6 +69,9 @@ class Field:
         be learned); ``drafted``, by a program that looked at the table, until its owner has edited the field.
     identifier : bool, default False
         Whether the column only names rows or people: it is not modelled, synthetic rows get fresh numbers.
+    made_up : str or None
+        What synthetic rows get in an identifier instead: a name, first name, last name, e-mail, phone, address or
+        company of nobody, or a record number.
     target : bool, default False
         Whether the column is what models will predict: its relations matter more. At most one of a schema.
     special : tuple of int, float or str
@@ -126,6 +130,7 @@ class Field:
     open: bool = False
     target: bool = False
     labels: tuple[tuple[str, str], ...] = ()
+    made_up: MadeUp | None = None
     # Derived once, as a hierarchy may cut 10**6 codes; None where there is none or a draft leaves it blank.
     _domain: Domain | None = dataclasses.field(init=False, repr=False, compare=False, default=None)
 
@@ -142,6 +147,7 @@ class Field:
             "scale": own.one_of("scale", SCALES, code="LW207"),
             **{key: own.flag(_KEYS.get(key, key)) for key in ("ordered", "required", "identifier", "open", "target")},
             "description": own.text("description"),
+            "made_up": None if self.made_up is None else own.one_of("madeUp", get_args(MadeUp), code="LW207"),
             "minimum": check_bound(name, kind, "minimum", self.minimum),
             "maximum": check_bound(name, kind, "maximum", self.maximum),
             "categories": categories,
@@ -162,6 +168,11 @@ class Field:
     def is_categorical(self) -> bool:
         """Whether the regular values are a list: the field has categories or is boolean."""
         return self.categories is not None or self.type == "boolean"
+
+    @property
+    def is_by_faker(self) -> bool:
+        """Whether synthetic rows get what the extra `names` makes up."""
+        return self.made_up not in (None, "record number")
 
     @property
     def folds(self) -> tuple[int, ...]:
@@ -253,12 +264,15 @@ def _check_together(field: Field) -> None:
     told = (field.minimum, field.maximum, listed, field.resolution, tree)
     is_told = field.identifier or field.scale != "linear" or any(setting is not None for setting in told)
     identifiers = f"an identifier must have type integer or string, got {kind}"
+    is_invented = field.identifier and (kind == "string" or field.made_up == "record number")
+    invented = f'madeUp {quote(field.made_up)} needs type string and "role": "identifier"; add them, or remove it'
     numbers = "special applies to bounded numbers and dates only; put the values in categories"
     scaled = "scale log applies to bounded integers and numbers only; remove it"
     opened = f"open does not apply to type {kind}; give it bounds that hold any value"
     outside = f"unlisted {quote(target)} is not one of the categories; add it to them"
     for is_broken, said, code in (
         (field.identifier and kind not in ("integer", "string"), identifiers, "LW212"),
+        (field.made_up is not None and not is_invented, invented, "LW212"),
         (field.identifier and field.target, "an identifier is not modelled and cannot be the target", "LW212"),
         (field.special and (listed is not None or field.identifier), numbers, "LW212"),
         (field.ordered and listed is None, "categoriesOrdered needs categories; list them or remove it", "LW212"),

@@ -49,6 +49,7 @@ TABLE_KEYS: Final = (
 )
 _SETTINGS: Final = {
     "categoriesOrdered": "ordered",
+    "madeUp": "made_up",
     **{key: key for key in ("provenance", "resolution", "scale", "hierarchy", "description", "unlisted")},
 }
 """Keys of a field that hold one of its settings as it is, and the setting."""
@@ -152,6 +153,7 @@ def field_to_dict(field: Field, table_missing_values: tuple[str, ...]) -> dict[s
         "name": field.name,
         "type": field.type,
         "role": next((role for role in ROLES if getattr(field, role)), None),
+        "madeUp": field.made_up,
         "categories": None if categories is None else _with_labels(categories, labels),
         "categoriesOrdered": field.ordered or None,
         "constraints": constraints or None,

@@ -78,7 +78,7 @@ def linked_in_short(linked: Any) -> str:  # noqa: ANN401 - likewise
 def values_in_short(field: Any) -> str:  # noqa: ANN401 - likewise
     """Return the type and values of a field, such as ``integer, 0 to 120`` or ``string, 3 categories``."""
     if field.identifier:
-        return f"{field.type}, identifier"
+        return f"{field.type}, identifier{'' if field.made_up is None else f', made up: {field.made_up}'}"
     if field.categories is not None:
         return f"{field.type}, {_count_text(len(field.categories), 'category').replace('categorys', 'categories')}"
     if field.type == "boolean":

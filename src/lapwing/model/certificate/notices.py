@@ -105,6 +105,7 @@ CODES: Final[Mapping[str, Mapping[str, Any]]] = {
     "sums_apart": {},
     "priors_of_tables": {"tables": _Names},
     "totals_but": {"table": str},
+    "made_up": {"fields": _Names},
     "identifiers_unused": {},
     "identifiers_unused_of_events": {},
     # of learned schemas

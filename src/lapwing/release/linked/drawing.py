@@ -7,12 +7,14 @@ import numpy as np
 
 from lapwing.errors import ParameterError
 from lapwing.model.files import SavedRelease
+from lapwing.model.rows import seed_text
 from lapwing.model.sampling.conditions import ConditionedModel, condition_model
 from lapwing.model.statistics.expressions import read_conditions
 from lapwing.release.linked.rows import DrawnTable, LinkedRows
 from lapwing.release.rows_out import Where
 from lapwing.release.runs.generators import chosen_seed, generator
 from lapwing.rows.kinds import FrameLayout, Like
+from lapwing.rows.out.outputs import check_made_up
 from lapwing.schema.linked.database import LinkedTables
 from lapwing.schema.linked.tables import LinkedTable
 from lapwing.schema.scalars import check_row_count, safe_repr
@@ -76,6 +78,7 @@ def linked_frames(
     linked: LinkedTables, parts: Mapping[str, SavedRelease], n: int | None, where: Where, seed: int | None
 ) -> "Iterator[dict[str, pl.DataFrame]]":
     """Draw the rows of several tables in chunks of whole units: Polars frames by table."""
+    check_made_up(field for table in linked.tables for field in table.schema.fields)
     first = parts[linked.names[0]]
     asked = None if where is None else _asked(linked, first, where)
     known = (first.model if asked is None else asked.model).rows
@@ -112,11 +115,11 @@ def _asked(linked: LinkedTables, of: SavedRelease, where: Where) -> ConditionedM
 def _frames(rows: LinkedRows, n: int, rng: np.random.Generator) -> "Iterator[dict[str, pl.DataFrame]]":
     """Draw chunk by chunk; keys count on from chunk to chunk."""
     linked = rows.linked
-    before = dict.fromkeys(linked.names, 0)
+    before, seed = dict.fromkeys(linked.names, 0), seed_text(rng)
     for drawn in rows.chunks(n, rng):
         found: dict[str, pl.DataFrame] = {}
         for table in linked.tables:
-            found[table.name] = _frame(linked, table, drawn, found, before[table.name])
+            found[table.name] = _frame(linked, table, drawn, found, (before[table.name], f"{seed} {table.name}"))
             before[table.name] += drawn[table.name].rows
         yield {name: found[name].select(_written(linked, name)) for name in linked.given}
 
@@ -131,12 +134,15 @@ def _frame(
     table: LinkedTable,
     drawn: Mapping[str, DrawnTable],
     found: "Mapping[str, pl.DataFrame]",
-    before: int,
+    known: tuple[int, str],
 ) -> "pl.DataFrame":
-    """Return the rows of one table with their keys, and those of their parents."""
+    """Return the rows of one table with their keys, and those of their parents.
+
+    known: how many rows are before these, and what names are made up from.
+    """
     from lapwing.rows.out.decode import decode  # noqa: PLC0415 - polars takes a quarter of a second to import
 
-    frame = decode(drawn[table.name].codes, table.schema, before)
+    frame = decode(drawn[table.name].codes, table.schema, *known)
     if table.parent is None or table.link is None:
         return frame
     parents = found[table.parent]

@@ -181,6 +181,7 @@ def certify(
             *(untold_warnings(bought, schema.purchases) if learned is None else ()),
             *other_terms_warnings(modelled, schema.purchases, terms.relation, schema.unit_label),
             *release_warnings(settings.mechanism, schema, answers, accuracy),
+            *_made_up(schema),
         ),
         purchases=schema.purchases,
         weight=schema.weight,
@@ -274,6 +275,12 @@ def _claims(answers: Sequence[Answer]) -> tuple[Notice, ...]:
         if isinstance(each, RowStatistic)
     ]
     return tuple(Notice("function_trusted", {"name": name}) for name in dict.fromkeys(called))
+
+
+def _made_up(schema: Schema) -> tuple[Notice, ...]:
+    """Say which identifiers hold names of nobody."""
+    names = tuple(field.name for field in schema.fields if field.is_by_faker)
+    return (Notice("made_up", {"fields": names}),) if names else ()
 
 
 def _mended_schema_notice(earlier: Sequence[Answer]) -> tuple[Notice, ...]:

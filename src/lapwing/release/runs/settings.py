@@ -29,6 +29,7 @@ from lapwing.release.runs.public_rows import (
 )
 from lapwing.release.runs.public_tables import check_priors
 from lapwing.release.runs.spending import Spending
+from lapwing.rows.out.outputs import check_made_up
 from lapwing.schema.linked.database import LinkedTables, with_files
 from lapwing.schema.public_tables.cells import public_total
 from lapwing.schema.scalars import safe_repr
@@ -226,6 +227,7 @@ def table_settings(
     is_seeded: bool,
 ) -> TableSettings:
     """Return the settings of one table."""
+    check_made_up(schema.fields)
     chosen = usable_mechanism(mechanism)
     check_priors(schema, chosen)
     relation = checked_relation(neighbours, chosen)  # before public points are read

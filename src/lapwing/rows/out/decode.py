@@ -7,6 +7,7 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
+from lapwing.on_demand import extra
 from lapwing.schema.fields import Field
 from lapwing.schema.scalars import parse_date, parse_datetime
 from lapwing.schema.schemas import Schema
@@ -22,13 +23,16 @@ _PLAIN_TYPES: Final[dict[str, Any]] = {
 }
 
 
-def decode(codes: Mapping[str, np.ndarray], schema: Schema, first_row: int = 0) -> pl.DataFrame:
+def decode(
+    codes: Mapping[str, np.ndarray], schema: Schema, first_row: int = 0, made_up: str | None = None
+) -> pl.DataFrame:
     """Return rows of released codes as a frame with the schema's fields, in its order and types; missing is null.
 
     Integers come as Int64, numbers as Float64 (within the bounds; minimum, maximum and zero exactly in the cells that
     hold them, otherwise the number of fewest decimals in the cell, so that a value which many rows share comes out as
     it was), categories in their own type, dates and moments where their week, month, hour or the like begins. Equal
-    codes show equal values. Identifiers are fresh numbers from ``first_row + 1``, as text where the field is a string.
+    codes show equal values. Identifiers are fresh numbers from ``first_row + 1``, as text where the field is a string,
+    or what the field has made up for them: a function of `made_up`, the field and that number; numbers without it.
 
     >>> schema = Schema.from_dict({"fields": [{"name": "sex", "type": "string", "categories": ["f", "m"]}]})
     >>> decode({"sex": np.array([1, 2, 0])}, schema)["sex"].to_list()
@@ -39,12 +43,18 @@ def decode(codes: Mapping[str, np.ndarray], schema: Schema, first_row: int = 0) 
     columns = []
     for field in schema.fields:
         if field.identifier:
-            columns.append((numbers.cast(pl.String) if field.type == "string" else numbers).alias(field.name))
+            found = numbers if None in (made_up, field.made_up) else _made_up(field, numbers, f"{made_up} {field.name}")
+            columns.append((found.cast(pl.String) if field.type == "string" else found).alias(field.name))
             continue
-        found, domain = codes[field.name], field.domain
-        assert domain.missing or not (found == domain.last).any(), "a released model never holds the misfit code"
-        columns.append(decode_column(field, found))
+        own, domain = codes[field.name], field.domain
+        assert domain.missing or not (own == domain.last).any(), "a released model never holds the misfit code"
+        columns.append(decode_column(field, own))
     return pl.DataFrame(columns)
+
+
+def _made_up(field: Field, numbers: pl.Series, seed: str) -> pl.Series:
+    """Return what is made up for the rows of these numbers."""
+    return pl.Series(extra("made-up values").made_up(field.made_up, numbers.to_list(), seed))
 
 
 def decode_column(field: Field, codes: np.ndarray) -> pl.Series:

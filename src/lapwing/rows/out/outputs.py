@@ -23,6 +23,8 @@ from lapwing.schema.scalars import is_encodable
 if TYPE_CHECKING:
     import polars as pl
 
+    from lapwing.schema.fields import Field
+
 Format = Literal["parquet", "csv", "csv.gz", "sav", "dta"]
 
 STATISTICS: Final[Collection[Format]] = ("sav", "dta")
@@ -56,6 +58,12 @@ def rows_format(file: Path) -> Format:
     if found in STATISTICS:
         extra("statistics files").statistics_library(f".{found}")  # refused here where it is not installed
     return found
+
+
+def check_made_up(fields: "Iterable[Field]") -> None:
+    """Refuse fields of which rows cannot be made up here, before anything is paid or drawn."""
+    if any(field.is_by_faker for field in fields):
+        extra("made-up values").names_library()
 
 
 def is_folder_name(text: str) -> bool:

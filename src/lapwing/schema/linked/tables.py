@@ -137,6 +137,8 @@ class LinkedTable:
             if column is not None and not self._field(column).identifier:
                 way_out = 'give it "role": "identifier"'
                 raise refusal(f"{self.name}: the key {quote(column)} must be an identifier; {way_out}")
+            if column is not None and self._field(column).made_up is not None:
+                raise refusal(f'{self.name}: the key {quote(column)} must be fresh numbers; remove "madeUp" from it')
         if self.key is not None and self.key == self.link:
             raise refusal(
                 f"{self.name}: {quote(self.key)} is its own key and that of {self.parent}; give it one in another "
