@@ -272,6 +272,7 @@ def test_metadata_of_sdv_before_its_first_version_give_the_same():
         ("share", "number", False),
         ("ok", "boolean", False),
     ]
+    assert found.tables["sessions"].schema.field("mail").made_up == "e-mail"
     assert read_foreign(old, table="users").schema.fields == found.tables["users"].schema.fields
     oldest = {"path": "", "tables": [listed("sessions", sessions), listed("users", users, primary_key="id")]}
     assert read_foreign_tables(oldest) == found

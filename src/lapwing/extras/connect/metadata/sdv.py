@@ -20,7 +20,7 @@ from lapwing.extras.connect.metadata.converted import (
     unit_lack,
 )
 from lapwing.extras.connect.metadata.linked import ConvertedTables, ForeignTable, Relation, linked_tables
-from lapwing.schema.fields import Field, FieldType
+from lapwing.schema.fields import Field, FieldType, MadeUp
 from lapwing.schema.reading import PLAIN
 from lapwing.schema.scalars import names_in_short, parse_date, parse_datetime, quote
 from lapwing.schema.typed import TypedObject, check_object
@@ -34,6 +34,10 @@ _KEYS: Final = frozenset(
         *("datetime_format", "regex_format", "pii", *_RANGE_KEYS),
     }
 )
+_MADE_UP: Final[dict[str, MadeUp]] = {
+    **{"name": "name", "first_name": "first name", "last_name": "last name", "email": "e-mail"},
+    **{"phone_number": "phone", "address": "address", "company": "company"},
+}
 _TIME_OF_DAY: Final = re.compile("%[-#]?[HIMSfpXcsT]")
 _ISO_FORMATS: Final = ("%Y-%m-%d", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M")
 _LONGEST_FORMAT: Final = 200
@@ -71,7 +75,8 @@ class Columns:
         if not _KEYS.issuperset(own.values):
             self.remarks.add("unknown settings were read past", column)
         if self._is_identifier(column, sdtype, own):
-            return Field(name=column, type="string", identifier=True)
+            what = None if column in self.keys else _MADE_UP.get(sdtype)
+            return Field(name=column, type="string", identifier=True, made_up=what)
         self.is_ranged |= any(own(key) is not None for key in _RANGE_KEYS)
         required = not own.flag("range_is_nullable", usual=True)
         if sdtype == "boolean":
