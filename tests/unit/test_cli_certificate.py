@@ -17,6 +17,7 @@ from helpers.linked_homes import SCHEMA as HOMES
 from helpers.linked_homes import tables
 from helpers.small_people import synthesize, write_people
 from lapwing.model.certificate.certificate import Certificate
+from lapwing.schema.schemas import Schema
 
 CERTIFICATE = "out.csv.certificate.json"
 SIGNATURE = f"{CERTIFICATE}.sig"
@@ -192,6 +193,24 @@ def test_every_edit_of_a_certificate_is_found_by_the_model_file(place):
     Path(CERTIFICATE).write_text(json.dumps(kept))
     assert verified(*BOTH).status == 0
     assert len(edits) > 20
+
+
+def test_the_schema_that_a_certificate_names_is_the_one_in_the_model_file(place):
+    Path("other.json").write_text(json.dumps({"fields": [{"name": "flag", "type": "boolean"}]}))
+    edit(lambda all_: all_["issued"].update(schema=Schema.load("other.json").fingerprint))
+
+    assert verified("out.csv", "--schema", "other.json").status == 0  # nothing here tells
+    assert verified(*BOTH, "--schema", "other.json").error.startswith("m.lapwing: the schema inside is not the one")
+
+
+def test_a_model_file_in_a_folder_is_compared_as_well(place):
+    Path("models").mkdir()
+    Path("m.lapwing").rename("models/m.lapwing")
+    edit(lambda all_: all_["issued"]["files"][-1].update(name="models/m.lapwing"))
+
+    assert "models/m.lapwing holds the same certificate" in verified("out.csv", "models").out
+    edit(halve)
+    assert verified("out.csv", "models").error.startswith("models/m.lapwing: the certificate inside says")
 
 
 def test_a_signature_is_openssh_s_both_ways(place):

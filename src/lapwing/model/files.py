@@ -27,7 +27,7 @@ from lapwing.kernel.room.container import MALFORMED, read_container, write_conta
 from lapwing.model.certificate.certificate import Certificate
 from lapwing.model.laws import Laws
 from lapwing.model.model import Bernoulli, ColumnLaw, Indexed, LogLinear, ReleasedModel, Spans, check_groupings
-from lapwing.schema.files import is_of_several
+from lapwing.schema.files import fingerprint_of, is_of_several
 from lapwing.schema.groupings.grouping import Grouping
 from lapwing.schema.named_files import open_public_file
 from lapwing.schema.schemas import Schema
@@ -123,9 +123,9 @@ def is_model(path: Path) -> bool:
         return file.read(2) == b"PK"
 
 
-def certificate_of(path: Path) -> object:
-    """Return the certificate in a model file, as plain JSON values."""
-    return read_documents(path, lambda trees: trees["certificate.json"])
+def what_is_certified(path: Path) -> tuple[object, str]:
+    """Return the certificate in a model file, as plain JSON values, and the fingerprint of the schema."""
+    return read_documents(path, lambda trees: (trees["certificate.json"], fingerprint_of(trees["schema.json"])))
 
 
 def load_tables(path: Path) -> tuple[Certificate, dict[str, SavedRelease]]:

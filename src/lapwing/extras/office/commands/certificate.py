@@ -62,10 +62,9 @@ def verify(
     signature: Annotated[Path | None, option("--signature", "C.sig", "The signature. Default: C.json.sig.")] = None,
 ) -> None:
     """Check that files are those that were written with a certificate."""
-    from lapwing.extras.office.paper.files import faults_of  # noqa: PLC0415
+    from lapwing.extras.office.paper.files import faults_of, models_in  # noqa: PLC0415
     from lapwing.extras.office.paper.signature import signer_of  # noqa: PLC0415
     from lapwing.model.certificate.certificate import certificate_in  # noqa: PLC0415
-    from lapwing.model.files import is_model  # noqa: PLC0415
     from lapwing.present.certificates import full_price  # noqa: PLC0415
 
     if signature is not None and key is None:
@@ -83,7 +82,7 @@ def verify(
     print(f"{count} are those that were written with {file}, at {full_price(paid)}")
     for line in missing:
         print(f"not checked: {line}")
-    for model in filter(is_model, files):
+    for model in models_in(files):
         print(f"{model} holds the same certificate")
     print(f"SHA-256 of {file}: {hashlib.sha256(content).hexdigest()}")
     if schema is not None:

@@ -7,7 +7,8 @@ from typing import TypeVar
 
 from lapwing.errors import DataError
 from lapwing.model.certificate.certificate import Certificate
-from lapwing.model.files import certificate_of, is_model
+from lapwing.model.certificate.issued import inside
+from lapwing.model.files import is_model, what_is_certified
 
 T = TypeVar("T")
 
@@ -15,15 +16,24 @@ T = TypeVar("T")
 def faults_of(whole: Certificate, files: Sequence[Path], content: bytes) -> tuple[list[str], list[str]]:
     """Return what is wrong with files that should be those of a certificate, and with those not given.
 
-    content: of the certificate's file. A model file holds the certificate too, but for what is written with it.
+    content: of the certificate's file. A model file holds the certificate too, but for what is written with it, and the
+    schema.
     """
     if whole.issued is None:
         raise DataError("the certificate names no files; make the release again", code="LW622")
     found, missing = whole.issued.faults(files)
-    for model in [] if found else filter(is_model, files):
-        if _promised(certificate_of(model)) != _promised(json.loads(content)):
+    for model in [] if found else models_in(files):
+        certificate, schema = what_is_certified(model)
+        if _promised(certificate) != _promised(json.loads(content)):
             found.append(f"{model}: the certificate inside says something else than this one; trust neither")
+        elif schema != whole.issued.schema:
+            found.append(f"{model}: the schema inside is not the one that the certificate names; trust neither")
     return found, missing
+
+
+def models_in(files: Sequence[Path]) -> list[Path]:
+    """Return the model files among files and those of folders."""
+    return [path for file in files for _, path in inside(file) if is_model(path)]
 
 
 def or_data_error(file: Path, make: Callable[[], T]) -> T:
