@@ -343,15 +343,21 @@ def test_a_certificate_that_lapwing_never_writes_is_refused_in_one_line(place, k
     assert "[LW602]" in found.err
 
 
-def test_amounts_of_a_size_that_no_release_has_are_refused(place):
+@pytest.mark.parametrize("words", ["show --details", "compose", "compose --disjoint out.csv.kept.json"])
+def test_amounts_of_a_size_that_no_release_has_are_refused(place, words):
+    shutil.copy(CERTIFICATE, "out.csv.kept.json")
     told = json.loads(Path(CERTIFICATE).read_text())
-    huge = "9" * 1900
+    huge = 10**400
     for line in told["costs"]:
-        line["cost"] = dict.fromkeys(line["cost"], "0") if isinstance(line["cost"], dict) else "0"
-    told["total"] = {key: huge if key in ("epsilon", "amount") else value for key, value in told["total"].items()}
+        line["cost"]["exact"] = str(huge)
+    for amount in (told["total"], told["requested"]["epsilon"]):
+        amount["exact"] = str(huge * len(told["costs"]))
     Path(CERTIFICATE).write_text(json.dumps(told))
 
-    assert "[LW602]" in lapwing("certificate", "show", "--details", CERTIFICATE).err
+    said = lapwing("certificate", *words.split(), CERTIFICATE)
+
+    assert said.error.endswith("holds amounts that no release can have; give one that Lapwing wrote")
+    assert said.code == "LW602"
 
 
 def test_names_of_files_clear_no_screen(place):

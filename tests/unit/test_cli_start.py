@@ -345,6 +345,36 @@ def test_by_enter_fewer_rows_of_each_person_come_before_noise_that_hides_most(pl
     assert said.err.index("you have about 600") < said.err.index("ledger init")
 
 
+CHANGES = {
+    "people": lambda found: found.update(privacyUnit={"field": "patient", "maxRows": 2}),
+    "a bound": lambda found: found["fields"][2].update(constraints={"minimum": 0, "maximum": 95}),
+    "a column": lambda found: found["fields"].pop(2),
+    "a blank column": lambda found: found["fields"][1].update(missingValues=["", "9"]),
+}
+
+
+def test_what_was_learned_under_another_schema_is_not_released(place, monkeypatch):
+    (place / "t.csv").write_text("\n".join(VISITS))
+    described = ["", "", "", "0..90", "", "", "none"]
+    first = start(monkeypatch, *described, *PAID[:3], "1000", "n", table=["t.csv"])
+    assert first.status == 0, first.err
+    (place / "t.synthetic.csv").unlink()
+    written = (place / "t.schema.json").read_text()
+    spent = Ledger.open("t.budget.db").balance("t").spent
+
+    for name, change in CHANGES.items():
+        changed = json.loads(written)
+        change(changed)
+        (place / "t.schema.json").write_text(json.dumps(changed))
+        said = start(monkeypatch, "", *PAID[:3], table=["t.csv"])
+        assert "t.learned.json was not learned from t.schema.json as it is now; " in said.err, (name, said)
+
+    assert Ledger.open("t.budget.db").balance("t").spent == spent
+    (place / "t.schema.json").write_text(written)
+    (place / "t.lapwing").unlink()
+    assert "Release: " in start(monkeypatch, "", *PAID[:2], "n", table=["t.csv"]).err
+
+
 def test_nobody_is_told_to_run_a_step_that_follows_by_itself(place, monkeypatch):
     (place / "t.csv").write_text("\n".join(VISITS))
 

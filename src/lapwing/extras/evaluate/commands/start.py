@@ -11,7 +11,7 @@ from lapwing.cli.asking import above_zero, ask_until_answered, guiding, number, 
 from lapwing.cli.looking import remember
 from lapwing.cli.options import misuse, option
 from lapwing.cli.tables import Data, Database, Sql, given_table, given_words, words_of
-from lapwing.errors import LapwingError, ParameterError
+from lapwing.errors import DataError, LapwingError, ParameterError
 from lapwing.extras.evaluate.commands.describing import StartFiles, column_or_none, described_schema, schema_asked_again
 from lapwing.extras.evaluate.words import say
 from lapwing.version import install_command
@@ -46,6 +46,7 @@ def start(
         )
     tell(say("start.begin"))
     schema = _fitting(files, described_schema(files))
+    _refuse_other(schema, files)
     schema, budget = _budget(schema, files)
     _open_ledger(schema, files, budget)
     used = _learned(schema, files, budget)
@@ -64,6 +65,22 @@ def _fitting(files: StartFiles, schema: "Schema") -> "Schema":
             return schema
         why = {name: ""}
     return _fitting(files, schema_asked_again(files, schema, why))
+
+
+def _refuse_other(schema: "Schema", files: StartFiles) -> None:
+    """Refuse what an earlier start learned under another schema: it says who is protected, and what columns hold."""
+    from lapwing.release.runs.learned.domains import is_learned_from  # noqa: PLC0415
+    from lapwing.schema.schemas import Schema  # noqa: PLC0415
+
+    place = files["learned.json"]
+    if not any(field.blank for field in schema.columns) or not place.exists():
+        return
+    if not is_learned_from(Schema.load_draft(place), schema):
+        raise DataError(
+            f"{place} was not learned from {files['schema.json']} as it is now; move it away to learn anew, which is "
+            "debited anew, or put the schema back",
+            code="LW113",
+        )
 
 
 # -- Budget, ledger, learning, release.

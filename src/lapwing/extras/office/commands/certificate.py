@@ -98,11 +98,12 @@ def compose(
     json: Annotated[bool, flag("--json", "Print JSON, with the events for dp-accounting.")] = False,
 ) -> None:
     """Add releases up: what they cost together, ε at eight δ, and what an attack finds."""
+    from lapwing.extras.office.paper.files import or_data_error  # noqa: PLC0415
     from lapwing.model.certificate.certificate import certificate_in  # noqa: PLC0415
     from lapwing.present.certificates import composed_text  # noqa: PLC0415
 
     first, *others = (certificate_in(file)[0] for file in files)
-    found = first.compose(*others, disjoint=disjoint)
+    found = or_data_error(" or ".join(map(str, files)), lambda: first.compose(*others, disjoint=disjoint))
     print(dumps(found, indent=2) if json else composed_text(found, len(files)))
 
 

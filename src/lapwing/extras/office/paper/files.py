@@ -36,8 +36,8 @@ def models_in(files: Sequence[Path]) -> list[Path]:
     return [path for file in files for _, path in inside(file) if is_model(path)]
 
 
-def or_data_error(file: Path, make: Callable[[], T]) -> T:
-    """Return what is made of a certificate, whose amounts may be of a size that no release has."""
+def or_data_error(file: Path | str, make: Callable[[], T]) -> T:
+    """Return what is made of certificates, whose amounts may be of a size that no release has; file: their names."""
     try:
         return make()
     except (ArithmeticError, ValueError):

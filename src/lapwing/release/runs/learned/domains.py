@@ -165,6 +165,23 @@ def with_bounds(field: Field, found: LearnedBounds) -> Field:
     return replace(field, minimum=low, maximum=high, resolution=step, provenance="dp")
 
 
+_LEARNED: Final = ("minimum", "maximum", "resolution", "categories", "unlisted", "hierarchy", "labels", "provenance")
+
+
+def is_learned_from(learned: Schema, draft: Schema) -> bool:
+    """Tell whether a schema is a draft with its blank fields filled in, of which some may be left out."""
+    kept = {field.name: field for field in learned.fields}
+    fields = [field for field in draft.fields if field.name in kept or not field.blank]
+    if [field.name for field in fields] != list(kept):
+        return False
+    filled = tuple(
+        replace(field, **{key: getattr(kept[field.name], key) for key in _LEARNED}) if field.blank else field
+        for field in fields
+    )
+    rest = {name: getattr(learned, name) for name in ("is_draft", "purchases", "questions")}
+    return replace(draft, fields=filled, **rest) == learned
+
+
 def with_categories(
     field: Field, found: LearnedCategories, listed: tuple[Scalar, ...] | None, *, folds: bool = False
 ) -> Field:
