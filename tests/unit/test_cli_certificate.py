@@ -381,3 +381,15 @@ def test_releases_are_added_up_in_sentences_and_for_machines_as_json(place):
 
 def test_a_report_to_a_place_that_is_no_page_is_refused_by_what_was_said(place):
     assert 'got "."' in lapwing("report", "m.lapwing", "-o", ".").err
+
+
+@pytest.mark.parametrize(
+    ("words", "is_about"),
+    [
+        (("certificate", "verify", CERTIFICATE), "'FILES': files that were written with it"),
+        (("resume",), "'T': the transcript that"),
+        (("plan", "--schema", "s.json"), "'--expected-rows': your public guess of the number of rows"),
+    ],
+)
+def test_what_is_left_out_is_said_with_what_it_is(place, words, is_about):
+    assert is_about in lapwing(*words).err

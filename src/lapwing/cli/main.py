@@ -215,6 +215,9 @@ def _usage(error: Exception) -> str:
         said = said.partition(" (Possible options: ")[0] + (f"; did you mean {' or '.join(near)}?" if near else "")
     if said.startswith("Missing option '--schema'"):
         said += ", which describes the table; `lapwing start DATA` asks for it, `lapwing schema draft DATA` drafts it"
+    elif said.startswith("Missing "):
+        described = str(getattr(getattr(error, "param", None), "help", None) or "").rstrip(".")
+        said += f": {described[:1].lower()}{described[1:]}" if described else ""
     context = getattr(error, "ctx", None)
     path = "lapwing" if context is None else context.command_path
     return f"{said[:1].lower()}{said[1:]}; see '{path} --help'"

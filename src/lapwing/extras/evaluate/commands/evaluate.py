@@ -86,7 +86,7 @@ def evaluate(
         options.check_html(report)
         check_installed()
     if synthetic is None and sql is None:
-        raise options.misuse("missing argument 'SYNTHETIC'", context, code="LW903")
+        raise options.misuse("missing argument 'SYNTHETIC': the synthetic table", context, code="LW903")
     own = real if synthetic is not None else None
     table, made, checked = _tables(
         own, real if synthetic is None else synthetic, _schema(schema, model, context), (sql, db), context
