@@ -767,6 +767,7 @@ def test_what_a_file_leaves_to_ask_is_asked_and_a_look_counts_all_rows(tmp_path)
         {"type": "date", "constraints": {"minimum": "1900-01-01", "maximum": "2020-12-31"}, "format": "%d.%m.%Y"},
         {"type": "datetime", "constraints": {"minimum": "2020-01-01", "maximum": "2020-12-31"}, "resolution": "hour"},
         {"type": "integer", "role": "identifier", "constraints": {"required": True}, "missingValues": ["", "-"]},
+        {"type": "string", "role": "identifier", "madeUp": "e-mail"},
         {"type": "string", "categories": None, "provenance": "dp"},
         {"type": "integer", "provenance": "drafted"},
     ],

@@ -114,7 +114,7 @@ def field_of(form: Mapping[str, str], old: Field) -> Field:
     }
     if is_name:
         del keys["provenance"]
-        return field_from(keys)
+        return field_from(keys | {"madeUp": old.made_up if keys["type"] == old.type else None})
     keys |= _written(form, kind)
     _add_domain(keys, form, old)
     field = field_from(keys)
