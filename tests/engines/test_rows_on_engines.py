@@ -15,6 +15,7 @@ from helpers.spark_sessions import SESSIONS, classic, quietly
 from lapwing.extras.spark import rows as distributed_rows
 from lapwing.extras.spark.rows import spark_rows
 from lapwing.model.rows import row_chunks
+from lapwing.schema.fields import Field
 from lapwing.schema.schemas import Schema
 
 pytestmark = pytest.mark.needs("Spark")
@@ -121,6 +122,17 @@ def test_a_task_that_is_tried_again_draws_the_same_rows(tmp_path):
 
     assert mark.exists()
     assert rows.equals(drawn_here(found).select("age"))
+
+
+def test_executors_make_up_the_names_that_are_made_up_here():
+    who = Field(name="who", type="string", identifier=True, made_up="name")
+    named = Schema(fields=(who, *SCHEMA.fields))
+    found = row_chunks(random_model(named, 20, 1), named, 60, np.random.default_rng(5), chunk=20)
+
+    names = collected(on_spark(found, classic()))["who"]
+
+    assert names.equals(drawn_here(found)["who"])
+    assert names.n_unique() > 50
 
 
 def test_executors_with_another_version_are_refused(monkeypatch):
