@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 from fractions import Fraction
@@ -17,6 +18,7 @@ from helpers.linked_homes import SCHEMA as HOMES
 from helpers.linked_homes import tables
 from helpers.small_people import synthesize, write_people
 from lapwing.model.certificate.certificate import Certificate
+from lapwing.present.certificates import composed_text
 from lapwing.schema.schemas import Schema
 
 CERTIFICATE = "out.csv.certificate.json"
@@ -377,6 +379,21 @@ def test_releases_are_added_up_in_sentences_and_for_machines_as_json(place):
     assert told.out.startswith("2 releases together: epsilon ")
     assert len(told.out.splitlines()) == 3
     assert json.loads(plain.out)["epsilons"]
+
+
+@pytest.mark.parametrize("is_disjoint", [False, True])
+def test_what_lists_of_texts_took_is_a_sentence_of_its_own_in_the_sum(tmp_path, is_disjoint):
+    Schema.learn(
+        pl.DataFrame({"town": ["Bern", "Uri"] * 300}),
+        {"fields": [{"name": "town", "type": "string", "provenance": "dp"}], "draft": True},
+        epsilon=1,
+        delta="1e-6",
+        certificate=tmp_path / "c.json",
+    )
+    learned = Certificate.from_dict(json.loads((tmp_path / "c.json").read_text()))
+    told = composed_text(learned.compose(disjoint=is_disjoint), 1).splitlines()[0]
+
+    assert re.fullmatch(r"1 release .*: rho [0-9.]+\d\. Of each delta, \S+ is for lists of texts\.", told), told
 
 
 def test_a_report_to_a_place_that_is_no_page_is_refused_by_what_was_said(place):
