@@ -333,6 +333,20 @@ def _strata(rows: pl.DataFrame) -> Iterator[str]:
         yield ", ".join(f"{value:.3f}" for value in found)
 
 
+@figures("tables.md", "estimates")
+def _estimates(rows: pl.DataFrame) -> Iterator[str]:
+    done = (
+        rows.filter(status="ok", marginals="all")
+        .group_by("table", "tool")
+        .agg(pl.col("pairs", "cpu_s", "peak_mb").mean())
+    )
+    ours, theirs = (done.filter(table="nltcs", tool=tool).row(0, named=True) for tool in ("lapwing", "mbi"))
+    yield f"by {ours['pairs']:.4f}, by mbi's fit {theirs['pairs']:.4f}"
+    yield f"{ours['cpu_s']:.0f} and {theirs['cpu_s']:.0f} CPU s, {ours['peak_mb']:,.0f} and {theirs['peak_mb']:,.0f} MB"
+    assert done.filter(table="adult-pgm")["tool"].to_list() == ["lapwing"]
+    yield f"of adult-pgm {cell(done, 'pairs', table='adult-pgm', tool='lapwing'):.4f}"
+
+
 # -- What a release of tables costs.
 
 
