@@ -101,7 +101,9 @@ def tables(
         write,
         [output],
         [table.file, schema, named, options.file_of_ledger(ledger), transcript],
-        finish=lambda *begun: (resuming([table], beside) if begun[1] else repeating)(*begun),
+        finish=lambda transcript, is_mended: (resuming([table], beside) if is_mended else repeating)(
+            transcript, is_mended
+        ),
         quiet=is_quiet(context, quiet),
         folders=[output],
         replaces=lambda _: False,
