@@ -122,7 +122,11 @@ def test_every_type_comes_back_or_is_left_out_with_its_reason(library):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         release = lw.synthesize(
-            frame({name: column for name, (column, _) in columns.items()}), epsilon=500, delta="1e-6", seed=1
+            # So that noise that shows what no cell has is no cell: it does in one of thousands of noisy counts.
+            frame({name: column for name, (column, _) in columns.items()}),
+            epsilon=20_000,
+            delta="1e-6",
+            seed=1,
         )
         found = types(release.sample(50, seed=1))
 

@@ -324,7 +324,7 @@ def test_a_release_warns_of_what_its_certificate_does():
     said = [str(each.message) for each in told]
     assert said[: len(release.certificate.warnings)] == [each.text for each in release.certificate.warnings]
     assert all(
-        each.startswith(("homes: Verdict", "people: Verdict")) for each in said[len(release.certificate.warnings) :]
+        each.startswith(("homes: quality", "people: quality")) for each in said[len(release.certificate.warnings) :]
     )
 
 

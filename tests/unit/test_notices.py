@@ -92,6 +92,7 @@ def test_code_makes_no_notice_without_its_fields():
 WORDLESS = {
     "public_number_of_rows",
     "restated_theorem",
+    "strata_counted",
     "own_words",
     *(code for code in FORMS if code.startswith("not_proved")),
 }

@@ -211,7 +211,8 @@ def check_html(path: Path) -> None:
     """Refuse to write a report into a file whose name says that it is something else."""
     if path.suffix.lower() not in (".html", ".htm"):
         raise ParameterError(
-            f"a report must be written to a file that ends in .html, got {quote(str(path))}; name one", code="LW114"
+            f"a report must be written to a file that ends in .html, got {quote(path.name or str(path))}; name one",
+            code="LW114",
         )
 
 
