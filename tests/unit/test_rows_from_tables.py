@@ -3,6 +3,9 @@
 import json
 
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
 import lapwing as lw
@@ -164,3 +167,37 @@ def test_marginals_in_the_shapes_of_mbi_become_rows():
         assert np.abs(own - counts).max() < 12
     with pytest.raises(lw.ParameterError, match="the identity as its query"):
         lw.estimate({"a": 2}, [(np.ones((1, 2)), [1.0, 2.0], 1.0, ("a",))])
+
+
+# What other tools hand over: the groups, and counts in a column that each calls otherwise.
+GROUPS = {"sex": [sex for sex in "fm" for _ in RUNS], "age": RUNS * 2}
+FRAMES = {
+    "OpenDP": lambda: pl.DataFrame({**GROUPS, "len": TRUE.ravel()}),
+    "Tumult": lambda: pd.DataFrame({**GROUPS, "count": TRUE.ravel()}),
+    "a census": lambda: pl.read_csv(
+        (
+            "sex,age,persons\n"
+            + "".join(f"{s},{a},{n}\n" for s, a, n in zip(*GROUPS.values(), TRUE.ravel(), strict=True))
+        ).encode()
+    ),
+    "Arrow": lambda: pa.table({**GROUPS, "n": TRUE.ravel()}),
+    "columns": lambda: {"n": TRUE.ravel().tolist(), **GROUPS},
+}
+
+
+@pytest.mark.parametrize("tool", FRAMES)
+def test_a_frame_of_counts_is_the_same_as_its_cells(tool):
+    given = {"columns": ["sex", "age"], "cells": FRAMES[tool](), "noise": {"laplace": 2}}
+
+    found = lw.rows_from_tables([given], SCHEMA, seed=1)
+
+    expected = lw.rows_from_tables([table_of(TRUE, {"laplace": 2})], SCHEMA, seed=1)
+    assert found.tables[0].equals(expected.tables[0])
+    assert found.sample().equals(expected.sample())
+    json.dumps(dict(found.certificate))
+
+
+@pytest.mark.parametrize("frame", [{**GROUPS, "n": [1] * 6, "sd": [2] * 6}, {"age": RUNS, "n": [1] * 3}, GROUPS])
+def test_a_frame_without_its_columns_or_of_two_counts_is_refused(frame):
+    with pytest.raises(lw.ParameterError, match=r"a frame of cells has the columns .* and one of counts"):
+        lw.rows_from_tables([{"columns": ["sex", "age"], "cells": frame, "noise": "exact"}], SCHEMA)

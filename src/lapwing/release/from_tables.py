@@ -18,6 +18,7 @@ from lapwing.release.fixed_tables import laplace_reach, normal_reach, table_fram
 from lapwing.release.queries import failure_of_confidence
 from lapwing.release.rows_out import RowsOut, Where, rows_out
 from lapwing.release.runs.generators import chosen_seed, generator
+from lapwing.release.runs.public_tables import cells_of_frame
 from lapwing.release.runs.settings import usable_schema
 from lapwing.schema.public_tables.cells import coded_table
 from lapwing.schema.public_tables.tables import PublicTable
@@ -93,10 +94,11 @@ def rows_from_tables(
     ----------
     tables : list of mappings
         Each with ``columns``; ``cells``, lists of a value, a list of values or a range ``"0..17"`` for each column and
-        a count, which may be negative or no whole number; ``noise``, what is known of the noise on each count:
-        ``{"gaussian": sigma}``, ``{"laplace": scale}``, ``{"sd": deviation}``, ``{"interval": half width at 95 %}`` or
-        ``"exact"``; and perhaps ``source``, a text, and ``complete``: true, where nobody is in cells that are not
-        listed. Groups of a column in several tables must be nested.
+        a count, which may be negative or no whole number, or a frame of these (as OpenDP and Tumult give, or of a CSV
+        file), whose counts are in its one other column, or in ``count``; ``noise``, what is known of the noise on each
+        count: ``{"gaussian": sigma}``, ``{"laplace": scale}``, ``{"sd": deviation}``, ``{"interval": half width at 95
+        %}`` or ``"exact"``; and perhaps ``source``, a text, and ``complete``: true, where nobody is in cells that are
+        not listed. Groups of a column in several tables must be nested.
     schema : Schema, path or mapping
         Of the rows.
     rows : int, optional
@@ -219,7 +221,9 @@ def _counted(given: Mapping[str, Any], schema: Schema) -> tuple[CountedTable, st
     if not isinstance(given, Mapping) or not {"columns", "cells", "noise"} <= set(given) <= _KEYS:
         raise ParameterError(f"a table is an object, got {safe_repr(given)}; {_WAY_OUT}", code="LW304")
     law, variance = _variance(given["noise"])
-    cells = given["cells"]
+    cells, columns = given["cells"], given["columns"]
+    if isinstance(columns, list | tuple) and (isinstance(cells, Mapping) or hasattr(cells, "columns")):
+        cells = cells_of_frame(cells, columns)
     if not isinstance(cells, list | tuple) or not all(isinstance(cell, list | tuple) and cell for cell in cells):
         raise ParameterError(f"cells must be lists of values and a count, got {safe_repr(cells)}", code="LW304")
     read = [finite_number(getattr(cell[-1], "item", lambda own=cell[-1]: own)()) for cell in cells]
@@ -229,7 +233,7 @@ def _counted(given: Mapping[str, Any], schema: Schema) -> tuple[CountedTable, st
     # Read as a public table is, with counts in place of which others stand.
     coded = coded_table(
         PublicTable(
-            columns=given["columns"],
+            columns=columns,
             cells=tuple((*cell[:-1], 1) for cell in cells),
             source=given.get("source", "elsewhere"),
             provenance="public",

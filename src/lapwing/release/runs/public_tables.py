@@ -3,7 +3,7 @@
 import csv
 import io
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -124,6 +124,24 @@ def read_public_tables(path: str | os.PathLike[str], source: str | None) -> tupl
         "column for each column that it is of, and whole counts in one called count",
         code="LW353",
     )
+
+
+def cells_of_frame(frame: object, columns: Sequence[str]) -> list[tuple[object, ...]]:
+    """Return the cells of a frame of counts, whatever its column of counts is called: values of columns, and a count.
+
+    >>> cells_of_frame({"sex": ["f", "m"], "len": [512.5, 488]}, ["sex"])
+    [('f', 512.5), ('m', 488)]
+    """
+    held = _columns_of(frame)
+    others = [name for name in held if name not in columns]
+    count = _COUNT if _COUNT in others else others[0] if len(others) == 1 else None
+    if count is None or len(others) + len(columns) != len(held):
+        raise ParameterError(
+            f"a frame of cells has the columns {', '.join(map(quote, columns))} and one of counts, got "
+            f"{', '.join(map(quote, held))}; take other columns away, or call the counts count",
+            code="LW353",
+        )
+    return [tuple(map(_plain, row)) for row in zip(*(held[name] for name in (*columns, count)), strict=True)]
 
 
 def _lines(text: str) -> list[list[str]]:
