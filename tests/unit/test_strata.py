@@ -64,7 +64,7 @@ def test_relations_that_differ_by_stratum_are_kept_in_each():
 
 
 def test_noise_on_a_stratum_is_that_of_the_same_table_alone():
-    """Two strata or twenty: what a table costs and the noise on its cells do not depend on how many there are."""
+    """What a table costs and the noise on its cells do not depend on strata."""
     plain = lw.Adaptive(rounds=1, particles=400, one_way_share=0.25)
     strata = lw.Adaptive(rounds=1, particles=400, one_way_share=0.25, strata="region")
     sds = []

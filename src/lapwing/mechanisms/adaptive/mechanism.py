@@ -141,8 +141,8 @@ class Adaptive(Mechanism):
         They steady the noisy tables of single columns, and the tables of two columns pull the model until it is
         measured otherwise, as far as a question at 2 % of the budget finds them near. The certificate names them.
     strata : str or None, default None
-        A column of 2 to 64 values whose strata, such as regions, are each to be as good as a release of their own at
-        the whole budget: every table of two other columns is counted in each of them, for the price of one.
+        A column of 2 to 64 values, such as regions, each of which is of use by itself: every table of two other columns
+        is counted in each of these strata, with the noise that it has in all rows, for the price of one.
 
     Raises
     ------
